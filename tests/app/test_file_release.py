@@ -10,10 +10,13 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import labeldp as ldp
+from labeldp.accounts import Card
+from labeldp.accounts.terms import card_of_labels
 from labeldp.app import file_labels
 from labeldp.app.card_check import verify_files
 from labeldp.errors import Message, WeakModelWarning
 from labeldp.learning.label_regressor import LabelReleaseRegressor
+from labeldp.tables.paths import sha256
 
 ROWS = 1500
 ABOUT = {"label": "price", "bounds": (0.0, 10.0), "epsilon": 1.0}
@@ -215,6 +218,100 @@ def test_options_of_one_mechanism_mean_that_alone(source, options, recwarn):
     assert "features" not in json.loads(done.card)
     assert len(done.terms.mechanisms) == 1
     assert not [warning for warning in recwarn if issubclass(warning.category, WeakModelWarning)]
+
+
+# ---- several labels of a row ----------------------------------------------------------------------------------
+
+BOTH = {"label": ["price", "rent"], "bounds": [(0.0, 10.0), (0.0, 5.0)]}
+RENT = np.clip(2 + AREA - (TOWN == "Bath"), 0, 5)
+
+
+@pytest.fixture
+def two_labels(source):
+    frame = pd.read_csv(source)
+    frame.insert(0, "rent", RENT)
+    frame.to_csv(source, index=False)
+    frame.to_parquet("in.parquet")
+    return source
+
+
+@pytest.mark.parametrize(("form", "to"), [("csv", "csv"), ("parquet", "parquet")])
+@pytest.mark.parametrize("options", [{}, {"shuffle": True}, {"model": False}, {"purpose": "statistics"}], ids=str)
+def test_several_labels_share_epsilon_and_have_one_card(two_labels, form, to, options):
+    """No label is a feature of another, and both programs that verify cards agree."""
+    ledger = ldp.Ledger(limit=ldp.Budget(2.0))
+    done = release(f"in.{form}", f"out.{to}", **BOTH, epsilon=2.0, shares=[3, 1], ledger=ledger, **options)
+    assert ledger.total == done.terms.cost == ldp.Budget(2.0)
+    assert verify_files(done.card, file=f"out.{to}", ledger=ledger).holds
+    content = json.loads(done.card)
+    assert [label["label"] for label in content["labels"]] == BOTH["label"]
+    assert [label["cost"]["epsilon"] for label in content["labels"]] == [1.5, 0.5]
+    frame, has_model = read(f"out.{to}"), not options.keys() & {"model", "purpose"}
+    for label, true in zip(content["labels"], (PRICE, RENT), strict=True):
+        assert label.get("features") == (["area", "town", "code"] if has_model else None)
+        private = frame.set_index("name")[label["label"]].loc[NAMES].to_numpy()
+        assert not has_model or np.corrcoef(private, true)[0, 1] > 0.8
+        assert len(np.unique(private)) > 1
+    if has_model:
+        assert list(done.release.columns) == BOTH["label"]
+
+
+def test_a_card_of_several_labels_is_compared_with_its_file(two_labels):
+    """The twin: a label that the mechanism cannot have given, and a card whose labels changed places."""
+    done = release(two_labels, **BOTH, epsilon=2.0, mechanism="two-point")
+    content = json.loads(done.card)
+    contents = {label["label"]: label for label in content["labels"]}
+    table = pd.read_csv("out.csv")
+    table.loc[7, "rent"] += 0.5
+    table.to_csv("out.csv", index=False)
+    file = {**content["file"], "sha256": sha256("out.csv")}
+    parts = {
+        name: (column.terms, {key: contents[name][key] for key in ("purpose", "rounding")})
+        for name, column in Card.parse(done.card).labels.items()
+    }
+    checks = verify_files(card_of_labels(parts, file=file), file="out.csv").checks
+    assert [check.holds for check in checks if check.name == "noisy labels"] == [True, False]
+    lacking = {**file, "columns": [name for name in file["columns"] if name != "rent"]}
+    assert not verify_files(card_of_labels(parts, file=lacking), file="out.csv").holds
+
+
+def test_a_row_that_lacks_one_of_its_labels_is_left_out(two_labels):
+    frame = pd.read_csv(two_labels)
+    frame.loc[::7, "price"] = np.nan
+    frame.loc[::5, "rent"] = np.nan
+    frame.to_csv(two_labels, index=False)
+    assert "missing" in str(refused(two_labels, **BOTH))
+    done = release(two_labels, **BOTH, missing="drop", model=False)
+    kept = [name for row, name in enumerate(NAMES) if row % 7 and row % 5]
+    assert pd.read_csv("out.csv")["name"].tolist() == kept
+    assert done.terms.rows == len(kept)
+
+
+WRONG = [
+    {"label": ["price", "price"]},
+    {"label": []},
+    {"label": ["price", "rents"]},
+    {"label": ["price", "name"]},
+    {"label": ["price", "rent"], "drop": ["rent"]},
+    {"label": ["price", "rent"], "bounds": [(0, 10)] * 3},
+    {"label": ["price", "rent"], "shares": [1]},
+    {"label": ["price", "rent"], "shares": [1, 0]},
+    {"label": ["price", "rent"], "save_model": "model"},
+    {"label": ["price", "rent"], "person": "rent"},
+]
+
+
+@pytest.mark.parametrize("options", WRONG, ids=str)
+def test_what_is_wrong_with_several_labels_is_said_before_the_charge(two_labels, options):
+    refused(two_labels, **options)
+
+
+def test_a_budget_for_one_of_two_labels_pays_for_none(two_labels):
+    ledger = ldp.Ledger(limit=ldp.Budget(0.75))
+    with pytest.raises(ldp.BudgetError):
+        release(two_labels, **BOTH, model=False, ledger=ledger)
+    assert ledger.charges == ()
+    assert not list(Path().glob("out*"))
 
 
 # ---- no model, said before the charge --------------------------------------------------------------------------

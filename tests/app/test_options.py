@@ -29,6 +29,7 @@ WRONG_NUMBERS = [0.0, 21.0, math.nan]
 CASES = {
     "epsilon": ([0.5, 20.0], WRONG_NUMBERS),
     "bounds": ([(-1.0, 9.0)], [(5.0, 0.0), (1.0, 1.0), (0.0, math.inf), (math.nan, 1.0)]),
+    "shares": ([[1.0]], [[3.0, 1.0], [0.0, 1.0]]),
     "rows_per_person": ([3], [0, -1]),
     "segment": (["2026-11-18"], ["", " a", "a\nb"]),
     "segment_by": (["rooms"], ["roms"]),

@@ -4,6 +4,7 @@ import dataclasses
 import sys
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -28,9 +29,9 @@ def privatized(source, out, *, everything=False, **options):
     done = ldp.privatize_file(
         source,
         out,
-        label=LABEL,
         bounds=changes.BOUNDS,
         **{
+            "label": LABEL,
             "epsilon": 1.0,
             "mechanism": "two-point",
             "ledger": ldp.Ledger.prepare("ledger.db"),
@@ -97,6 +98,24 @@ def test_each_option(name, tmp_path):
     form, to, options = OPTIONS[name]
     first = assert_nothing_leaks(way(form, f"out.{to}", **options), *inputs(), tmp_path)
     assert form != "german.csv" or "," in first.files[f"out.{to}"][1].decode("utf-8-sig")
+
+
+def write_two_labels(folder, given):
+    """Write a table whose second label has the labels of the first in another order."""
+    tables.write(folder, given, "csv")
+    frame = pd.read_csv(folder / "table.csv", dtype=str, keep_default_na=False)
+    frame["second"] = frame[LABEL].to_numpy()[::-1]
+    frame.to_csv(folder / "table.csv", index=False)
+
+
+@pytest.mark.parametrize(
+    "options", [{"mechanism": "auto"}, {"mechanism": "auto", "model": False}, {"shuffle": True}]
+)
+def test_several_labels_of_a_row(options, tmp_path):
+    def act(_):
+        return privatized("table.csv", "out.csv", label=["second", LABEL], shares=[2, 1], **options)
+
+    assert_nothing_leaks(Way(act, write_two_labels), *inputs(), tmp_path)
 
 
 def leak_a_high_label(private, labels):

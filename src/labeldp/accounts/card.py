@@ -70,6 +70,13 @@ class Card:
         with refuse_other_errors("the card"):
             return cls.of_content(card_format.parse(text, *CARDS))
 
+    @property
+    def releases(self) -> dict[Any, Card]:
+        """The release of each label by the name of its column, None where the card does not say it."""
+        if self.labels:
+            return dict(self.labels)
+        return {self.content.get("file", {}).get("column", self.content.get("label")): self}
+
     @classmethod
     def of_content(cls, content: Data) -> Card:
         """Return the card of parsed text; its schema is read first, and all else relies on it."""

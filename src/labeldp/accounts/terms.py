@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import chain
@@ -257,10 +257,10 @@ class Terms:
         """
         return card_format.dump(self.content(**entries), "labeldp.updated-model" if self.fits else schema)
 
-    def joint_content(self) -> dict[str, Any]:
-        """Return the common entries of the card of several labels."""
+    def joint_content(self, file: Data) -> dict[str, Any]:
+        """Return the common entries of the card of several labels, in a file if there is one."""
         return {
-            "guarantee": self.guarantee,
+            "guarantee": self.guarantee_of(file),
             "cost": self.stated_cost,
             "secure": self.secure,
             "rows": self.rows,
@@ -269,7 +269,7 @@ class Terms:
     def content(self, **entries: Any) -> dict[str, Any]:
         """Return the entries of a card, but for schema, version and checksum."""
         if self.fits:
-            return {**entries, **self.joint_content(), "fits": [fit.content() for fit in self.fits]}
+            return {**entries, **self.joint_content({}), "fits": [fit.content() for fit in self.fits]}
         once = {id(mechanism): canonical(plain(mechanism)) for mechanism in self.mechanisms}
         texts = [once[id(mechanism)] for mechanism in self.mechanisms]
         distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
@@ -280,8 +280,7 @@ class Terms:
             if getattr(self, name) is not None
         }
         content = {
-            **self.joint_content(),
-            "guarantee": self.guarantee_of(entries.get("file", {})),
+            **self.joint_content(entries.get("file", {})),
             "trust": self.trust,
             "mechanisms": list(map(json.loads, distinct)),
             "parts": [distinct[text] for text in texts],
@@ -348,6 +347,24 @@ def join_fits(fits: Sequence[Terms]) -> Terms:
         label_transform=fits[0].label_transform,
         fits=tuple(fits),
     )
+
+
+def card_of_labels(labels: Mapping[str, tuple[Terms, Data]], **more: Any) -> str:
+    """Return the card of one label or of several of the same rows, by their names.
+
+    Parameters
+    ----------
+    labels : dict of (Terms, dict)
+        The terms of each, and further public entries.
+    **more : pure data
+        Further public entries of all, such as which file they are in.
+    """
+    if len(labels) == 1:
+        ((terms, entries),) = labels.values()
+        return terms.to_card(**entries, **more)
+    joint = join_terms([terms for terms, _ in labels.values()]).joint_content(more.get("file", {}))
+    parts = [{**terms.content(**entries), "label": name} for name, (terms, entries) in labels.items()]
+    return card_format.dump({**more, **joint, "labels": parts}, "labeldp.releases")
 
 
 class TermsMixin:

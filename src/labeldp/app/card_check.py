@@ -82,10 +82,11 @@ def _file_checks(card: Card, path: Path | None, folder: StrPath | None, model: P
     file = as_path(path, follow=True).name
     problem = _find_problem(path, file, hashes, is_model=card.kind == "model")
     yield Check("file", not problem, problem or f"{file} is, to the byte, the file of the card")
-    if not problem and card.kind == "release":
-        yield from _check_table(card, path, card.content["file"]["column"])
-        if "features" in card.content:
-            yield describe_features(card) if model is None else recompute_labels(card, path, model)
+    if not problem and card.kind in ("release", "releases"):
+        yield from _check_table(card, path)
+        for part in card.releases.values():
+            if "features" in part.content:
+                yield describe_features(part) if model is None else recompute_labels(part, path, model)
 
 
 def find_release(card: Card, folder: Path) -> tuple[Path, list[str]]:
@@ -102,7 +103,7 @@ def _checks_without_checksum(card: Card, path: Path | None, folder: StrPath | No
     if card.kind == "release" and "release" in card.content:
         yield Check("file", None, "the card was written before the table, by a cluster, and has no checksum of it")
         if path is not None:
-            yield from _check_table(card, path, card.content.get("label"))
+            yield from _check_table(card, path)
         return
     has_model = card.kind == "model" and folder is not None and Path(folder, "model.npz").exists()
     if path is not None or has_model:
@@ -158,47 +159,55 @@ def _find_problem(path: Path, name: str, hashes: Mapping[str, str], *, is_model:
     return ""
 
 
-def _check_table(card: Card, path: Path, label: str | None) -> Iterator[Check]:
-    """Compare the rows, columns and private labels of a table with its card."""
-    facts = card.content.get("file", {})
-    has_mechanism = bool(facts) and "features" not in card.content
-    is_checked = has_mechanism and isinstance(card.terms.mechanisms[0].channel, TableChannel)  # few outputs
-    rows = filled = impossible = 0
+def _check_table(card: Card, path: Path) -> Iterator[Check]:
+    """Compare the rows, columns and private labels of a table with its card, of one label or of several."""
+    facts, releases = card.content.get("file", {}), card.releases
+    labels = [name for name in releases if name is not None]
+    impossible = {name: 0 for name, part in releases.items() if facts and _has_few_outputs(part)}
+    rows, filled = 0, dict[str, int]()
     try:
-        columns, batches = _open_table(card, path, label)
+        columns, batches = _open_table(card, path, labels)
         for batch in batches:
             rows += batch.num_rows
-            filled += batch.num_rows - (batch.column(0).null_count if label in columns else 0)
-            impossible += _count_impossible(batch.column(0), card) if is_checked else 0
+            for name in {*labels} & {*batch.schema.names}:
+                filled[name] = filled.get(name, 0) + batch.num_rows - batch.column(name).null_count
+            for name in impossible:
+                impossible[name] += _count_impossible(batch.column(name), releases[name])
     except ImportError:
         yield Check("rows", None, 'not counted: pip install "labeldp[files]"')
         return
     except (LabelDPError, OSError, TypeError, ValueError) as error:
         yield Check("rows", False, f"the file cannot be read as a table: {error}")
         return
-    expected, empty = card.terms.rows, card.content.get("people", {}).get("rows_left_out", 0)
-    labelled = f", {filled:,} with a label" if filled < rows else ""
+    people = card.terms.people
+    expected, empty = card.terms.rows, 0 if people is None else people.rows_left_out
+    fewest = min(filled.values(), default=rows)
+    labelled = f", {fewest:,} with a label" if fewest < rows else ""
     result = f"{counted(rows, 'row')} of the file{labelled}, {expected:,} on the card"
-    yield Check("rows", (filled, rows) == (expected, expected + empty), result)
-    yield _check_columns(columns, label, facts.get("columns", columns))
-    if is_checked:
-        result = (
-            f"{impossible:,} of {rows:,} in {label!r} cannot be" if impossible else f"each in {label!r} can be"
-        )
-        yield Check("noisy labels", not impossible, f"{result} an output of the mechanism")
+    is_complete = all(count == expected for count in (filled or {"": rows}).values())
+    yield Check("rows", is_complete and rows == expected + empty, result)
+    yield _check_columns(columns, labels, facts.get("columns", columns))
+    for name, count in impossible.items():
+        result = f"{count:,} of {rows:,} in {name!r} cannot be" if count else f"each in {name!r} can be"
+        yield Check("noisy labels", not count, f"{result} an output of the mechanism")
 
 
-def _open_table(card: Card, path: Path, label: str | None) -> tuple[list[str], Iterator[Any]]:
-    """Return the names of a table's columns, and batches of the private one; a folder has files of a cluster."""
+def _has_few_outputs(card: Card) -> bool:
+    """Return whether labels are outputs of one mechanism that gives out some numbers and no others."""
+    return "features" not in card.content and isinstance(card.terms.mechanisms[0].channel, TableChannel)
+
+
+def _open_table(card: Card, path: Path, labels: list[str]) -> tuple[list[str], Iterator[Any]]:
+    """Return the names of a table's columns, and batches of the private ones; a folder has files of a cluster."""
     if path.is_dir():
         table = importlib.import_module("pyarrow.dataset").dataset(path, format="parquet")
         names = list(table.schema.names)
-        return names, table.to_batches(columns=[label] if label in names else names[:1])
+        return names, table.to_batches(columns=[name for name in labels if name in names] or names[:1])
     if "file" in card.content:
-        table = open_release(path, card, label=label, as_written=True)
+        table = open_release(path, card, label=labels, as_written=True)
     else:
-        table = importlib.import_module("labeldp.tables").open_table(path, label=label, as_written=True)
-    return table.schema.names, table.batches([label or table.schema.names[0]])
+        table = importlib.import_module("labeldp.tables").open_table(path, label=labels, as_written=True)
+    return table.schema.names, table.batches(labels or table.schema.names[:1])
 
 
 def _count_impossible(column: Any, card: Card) -> int:
@@ -209,15 +218,17 @@ def _count_impossible(column: Any, card: Card) -> int:
     return int(np.sum(~possible))
 
 
-def _check_columns(columns: list[str], label: str | None, expected: object) -> Check:
-    """Compare the columns of a table with the one that the card names as private, and with all that it lists."""
-    if expected != columns or label not in (None, *columns):
+def _check_columns(columns: list[str], labels: list[str], expected: object) -> Check:
+    """Compare the columns of a table with those that the card names as private, and with all that it lists."""
+    if expected != columns or not {*labels} <= {*columns}:
         return Check("columns", False, "the file has other columns than the card says")
-    if label is None:
+    if not labels:
         return Check("columns", None, "the card does not say which column holds the private labels")
-    public = ", ".join(name for name in columns if name != label)
+    public = ", ".join(name for name in columns if name not in labels)
     copied = f"; public, and as they are: {public}" if public else ""
-    return Check("columns", True, f"by the card, the private labels are in {label!r}{copied}")
+    return Check(
+        "columns", True, f"by the card, the private labels are in {' and '.join(map(repr, labels))}{copied}"
+    )
 
 
 def _check_arrays(card: Card, path: Path) -> Check:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
@@ -25,7 +25,6 @@ from labeldp.accounts.terms import Terms
 from labeldp.app.inputs import tally_notes
 from labeldp.errors import DataError, Message, Setting, WeakModelWarning
 from labeldp.exact.word_sources import WordSource
-from labeldp.release.names import UNNAMED
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream
 from labeldp.tables.arrow import arrow
@@ -34,6 +33,7 @@ from labeldp.tables.feature_encoder import TableEncoder
 from labeldp.tables.memory import fit_size, has_memory
 
 if TYPE_CHECKING:
+    from labeldp.learning.label_columns import LabelColumn
     from labeldp.learning.released_labels import ReleasedColumn
     from labeldp.tables.opening import Progress, TableInput
     from labeldp.tables.tables import Table
@@ -215,7 +215,7 @@ def _places(kept: Index, first: int, end: int) -> Index:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The public columns of a table as numbers, with the labels of the same rows.
+    """The public columns of a table as numbers, with the labels of the same rows, rows × labels.
 
     Attributes
     ----------
@@ -244,7 +244,7 @@ class FeatureRows:
 
     def __init__(self, table: Table, rows: TableInput) -> None:
         self._table = None if table is rows.table else table
-        self._schema = rows.schema.remove(rows.schema.get_field_index(table.label))
+        self._schema = rows.public
         self._batches: list[Any] = []
         self._labels: list[Array] = []
         self._rows = 0
@@ -257,14 +257,14 @@ class FeatureRows:
         batch = arrow().RecordBatch.from_arrays(public, schema=self._schema)
         self._batches.append(batch if self._table is None else self._table.parse(batch, self._schema.names))
         self._labels.append(labels)
-        self._rows += labels.size
+        self._rows += len(labels)
         self._is_too_large = not has_memory(fit_size(self._rows, len(self._schema.names)))
         if self._is_too_large:
             self._batches, self._labels = [], []
 
     @property
     def labels(self) -> Array | None:
-        """The labels of all rows; None if they are not in memory."""
+        """The labels of all rows, rows × labels; None if they are not in memory."""
         return np.concatenate(self._labels) if self._labels else None
 
     def features(self) -> Features | Message:
@@ -327,26 +327,26 @@ class ModelSaving:
 def fit_labels(
     request: Request,
     features: Features,
+    column: LabelColumn,
     ledger: Ledger,
     source: WordSource,
     progress: Progress,
     *,
     order: Index | None = None,
 ) -> FittedLabels:
-    """Charge a ledger, fit a private model, and return the labels that it gives all rows.
+    """Charge a ledger, fit a private model to a label, and return the labels that it gives all rows.
 
     ``order`` is a random order in which the fit sees the rows, for a table whose order is private.
     """
-    from labeldp.learning.label_columns import LabelColumn  # noqa: PLC0415 (scikit-learn is slow to import)
-    from labeldp.learning.label_release import release_with_model  # noqa: PLC0415
+    from labeldp.learning.label_release import release_with_model  # noqa: PLC0415 (scikit-learn is slow to import)
     from labeldp.learning.label_rounds import listening  # noqa: PLC0415
 
-    X, labels, names = features.X, features.labels, features.encoder.names
+    X, names = features.X, features.encoder.names
     if order is not None:
-        X, labels = X[order], labels[order]
+        labels = column.array[order]
+        X, column = X[order], replace(column, labels=labels, array=labels)
     with listening(lambda step: progress(f"Fitting a model: {step}", 0, None)), warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakModelWarning)  # it is among the notes
-        column = LabelColumn(UNNAMED, labels, labels)
         release = release_with_model(request, column, X, ledger, source, features=names)
     if order is not None:
         release.labels[order] = release.labels.copy()
@@ -360,19 +360,29 @@ def is_mean(request: Request, rows: int, *, model: bool) -> bool:
     return is_model_constant(request, rows) if model else is_only_mean(request, rows)
 
 
-def mean_labels(request: Request, labels: Array, ledger: Ledger, source: WordSource) -> FittedLabels:
-    """Charge a ledger, and return the private mean of all labels as the label of each row."""
+def label_column(name: str, labels: Array) -> LabelColumn:
+    """Return one column of labels."""
     from labeldp.learning.label_columns import LabelColumn  # noqa: PLC0415
+
+    return LabelColumn(name, labels, labels)
+
+
+def mean_labels(request: Request, column: LabelColumn, ledger: Ledger, source: WordSource) -> FittedLabels:
+    """Charge a ledger, and return the private mean of all labels as the label of each row."""
     from labeldp.learning.label_release import release_mean  # noqa: PLC0415
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakModelWarning)
-        return FittedLabels(release_mean(request, LabelColumn(UNNAMED, labels, labels), ledger, source))
+        return FittedLabels(release_mean(request, column, ledger, source))
 
 
-def model_notes(release: ReleasedColumn, features: Features, label: str) -> list[str]:
-    """Return notes on the model behind labels."""
-    names = ", ".join(features.encoder.names)
-    weakness = None if release.model is None else release.model.weakness_
-    notes = [f"Released labels are means under a private model of {label}, which learnt from {names}."]
-    return [*notes, *features.notes, *([] if weakness is None else [f"Note: {weakness}."])]
+def model_notes(releases: Sequence[ReleasedColumn], features: Features) -> list[str]:
+    """Return notes on the models behind labels."""
+    names, labels = ", ".join(features.encoder.names), ", ".join(one.name for one in releases)
+    models = "a private model" if len(releases) == 1 else "private models"
+    notes = [f"Released labels are means under {models} of {labels}, which learnt from {names}.", *features.notes]
+    for release in releases:
+        weakness = None if release.model is None else release.model.weakness_
+        note = "Note" if len(releases) == 1 else f"Note on {release.name}"
+        notes += [] if weakness is None else [f"{note}: {weakness}."]
+    return notes

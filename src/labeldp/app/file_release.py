@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,21 +23,23 @@ from numpy.typing import NDArray
 
 from labeldp._atomic import StrPath
 from labeldp._values import Interval, parse_choice
-from labeldp.accounts.budget import charges_name, declared
+from labeldp.accounts.budget import declared, exact_sum
 from labeldp.accounts.card import Card
 from labeldp.accounts.explanation import SUMMARY
 from labeldp.accounts.ledger import Ledger, as_ledger
 from labeldp.accounts.scope import Scope
-from labeldp.accounts.terms import Terms
+from labeldp.accounts.terms import Terms, card_of_labels, join_terms
 from labeldp.app.file_labels import (
     FeatureRows,
     Features,
     FileLabels,
+    FittedLabels,
     ModelSaving,
     PartialLabels,
     StreamedLabels,
     fit_labels,
     is_mean,
+    label_column,
     mean_labels,
     model_notes,
     select_rows,
@@ -47,19 +50,20 @@ from labeldp.errors import DataError, Message, ParameterError, Setting, WeakMode
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
+from labeldp.release.label_requests import charge_in_turn, label_requests
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream
 from labeldp.tables import Dialect, TableWriter
 from labeldp.tables.arrow import arrow
 from labeldp.tables.batches import MOST_SHUFFLED, draw_words, read_ahead, shuffle_rows, size_of
 from labeldp.tables.hints import Identifiers
-from labeldp.tables.opening import Progress, RowReader, TableInput, in_memory, open_table
+from labeldp.tables.opening import Progress, RowReader, TableInput, in_memory, label_names, open_table
 from labeldp.tables.paths import DELIMITERS, as_format, format_in, output_format, refuse_same
 from labeldp.tables.placement import OutputsAndCard
 from labeldp.tables.tables import Table
 
 if TYPE_CHECKING:
-    from labeldp.learning.released_labels import ReleasedColumn
+    from labeldp.learning.released_labels import Release
 
 NOT_COPIED = "metadata of the files and columns, row groups, batches, file names, sort orders"
 
@@ -83,7 +87,7 @@ class FileRelease:
     notes : tuple of str
         Detected marks of the source, such as its separator, the columns that labels know, and public columns that
         single out rows.
-    release : ReleasedColumn or None
+    release : Release or None
         The private labels in the order of the table, the model and its error, of a release with a model.
 
     Examples
@@ -106,7 +110,7 @@ class FileRelease:
     card: str = field(repr=False)
     card_path: Path
     notes: tuple[str, ...]
-    release: ReleasedColumn | None = field(default=None, repr=False)
+    release: Release | None = field(default=None, repr=False)
 
     def summary(self) -> str:
         """Return the release in plain words: actions, cost, noise, and warnings."""
@@ -117,11 +121,12 @@ def privatize_file(
     source: StrPath | Any,
     out: StrPath,
     *,
-    label: str,
-    bounds: tuple[float, float],
+    label: str | Sequence[str],
+    bounds: Any,
     epsilon: float,
-    mechanism: str | Mechanism = "auto",
-    prior: Histogram | None = None,
+    shares: Sequence[float] | None = None,
+    mechanism: str | Mechanism | Sequence[str | Mechanism] = "auto",
+    prior: Histogram | Sequence[Histogram | None] | None = None,
     zeta: float | None = None,
     epsilon_prior: float | None = None,
     trust: str = "curator",
@@ -162,10 +167,11 @@ def privatize_file(
     source, out : path-like
         CSV, TSV or Parquet files; ``source`` may also be an Excel file, or rows of Arrow in memory: a
         `pyarrow.RecordBatchReader`, as queries return, or a data frame.
-    label : str
-        The private column. In ``out`` it is a column of float64 in the same place, rounded to a power of ten
-        that is at most a hundredth of the noise, or of the deviation of labels from the model.
-    bounds, epsilon, mechanism, prior, zeta, epsilon_prior, trust, ledger, rows_per_person, random_state
+    label : str or sequence of str
+        The private column, or several of a row, which share ε as in `labeldp.privatize`; none is a feature of
+        another. In ``out`` it is a column of float64 in the same place, rounded to a power of ten that is at most
+        a hundredth of the noise, or of the deviation of labels from the model.
+    bounds, epsilon, shares, mechanism, prior, zeta, epsilon_prior, trust, ledger, rows_per_person, random_state
         As in `labeldp.privatize`.
     segment : str, optional
         The segment of all rows; as in `labeldp.privatize`.
@@ -181,10 +187,10 @@ def privatize_file(
     model : bool
         Whether labels for training know the public columns.
     save_model : path-like, optional
-        A folder for the model and the private labels that it learnt from, as `labeldp.fit_file` writes it; nothing
-        more is charged. It is written before the table, and stays if that fails.
+        For one label, a folder for the model and the private labels that it learnt from, as `labeldp.fit_file`
+        writes it; nothing more is charged. It is written before the table, and stays if that fails.
     missing : {"error", "drop"}
-        What to do with rows without a label. Which rows are left out is public.
+        What to do with rows without a label, or without one of several. Which rows are left out is public.
     shuffle : bool
         Write the rows in a random order; the table must fit into memory, with 1 GiB of values at most.
     format : str, optional
@@ -221,8 +227,11 @@ def privatize_file(
     >>> done.terms.cost, out.read_text()[:15]
     (Budget(epsilon=1.0), 'area,price\n100,')
     """
-    request = Request(
+    names = label_names(label)
+    requests = label_requests(
+        len(names),
         epsilon=epsilon,
+        shares=shares,
         bounds=bounds,
         mechanism=mechanism,
         prior=prior,
@@ -233,26 +242,32 @@ def privatize_file(
         purpose=purpose,
     )
     parse_choice(missing, "missing", ("error", "drop"))
-    request.refuse_biased()
+    for request in requests:
+        request.refuse_biased()
     output = _Output.parse(os.fspath(out), format, shuffle=shuffle, force=force)
-    reading = {"label": label, "format": format, "drop": drop, "dialect": dialect}
-    is_modelled = uses_model(request, model=model)
+    reading = {"label": names, "format": format, "drop": drop, "dialect": dialect}
+    is_modelled = all(uses_model(request, model=model) for request in requests)
     if save_model is not None and not is_modelled:
         raise ParameterError(Setting("save_model"), " needs a model: leave out the options of a mechanism alone")
+    if save_model is not None and len(names) > 1:
+        raise ParameterError(
+            Setting("save_model"), " is for one label, and each of several has a model: leave it out"
+        )
     work = _Work(
-        request=request,
+        names=names,
+        requests=requests,
         scope=RowColumns(segment, segment_by, id, person, most_rows_per_person),
         is_modelled=is_modelled,
         save_model=save_model,
         force=force,
-        ledger=as_ledger(ledger),
-        rehearsal=_Rehearsal(hints, shuffle=shuffle, bounds=bounds),
+        ledger=as_ledger(ledger) or Ledger(),
+        rehearsal=_Rehearsal(hints, shuffle=shuffle, bounds=[request.bounds for request in requests]),
         notice=notice or _warn,
         progress=progress or (lambda *_: None),
         words=resolve_source(random_state),
     )
     statements = {"intended_use": intended_use, "recipient": recipient, "bounds_reason": bounds_reason}
-    with declared(**statements), charges_name(label):
+    with declared(**statements):
         return _release_table(
             source if in_memory(source) else os.fspath(source),
             output,
@@ -270,12 +285,13 @@ def _warn(sentence: Message) -> None:
 class _Work:
     """A release as it was asked for, but for its table and its file."""
 
-    request: Request
+    names: tuple[str, ...]
+    requests: list[Request]
     scope: RowColumns
     is_modelled: bool
     save_model: StrPath | None
     force: bool
-    ledger: Ledger | None
+    ledger: Ledger
     rehearsal: _Rehearsal
     notice: Callable[[Message], None]
     progress: Progress
@@ -283,59 +299,95 @@ class _Work:
 
     def pay(
         self, rows: TableInput, table: Table, writer: TableWriter, *, shuffled: bool
-    ) -> tuple[FileLabels, list[str]]:
-        """Read the rows once, charge the ledger, and return private labels for them, with notes."""
+    ) -> tuple[list[FileLabels], list[str]]:
+        """Read the rows once, charge the ledger, and return private labels of each column for them, with notes."""
         if not self.is_modelled and not self.scope.columns:
             first_pass = self.rehearsal.labels(rows, writer, self.words)
-            return self._stream(chain([first_pass], iter(rows.labels, None))), []
+            return self._charge(partial(self._stream, chain([first_pass], iter(rows.labels, None)))), []
         learnt, scope = FeatureRows(table, rows), ScopeReader(self.scope)
         readers = (learnt,) if self.is_modelled else ()
         deque(self.rehearsal.labels(rows, writer, self.words, *readers, ids=scope.add), maxlen=0)
-        request = self.request.with_scope(scope.scope(self.request.scope.rows_per_person))
-        work = replace(self, request=request.admit(self.ledger or Ledger(), scope.rows))
-        if self.is_modelled:
-            labels, notes = work._pay_for_model(rows, learnt, str(table.label), shuffled=shuffled)
+        work = self._admitted(scope)
+        notes = list[str]()
+        if work.is_modelled:
+            labels, notes = work._pay_for_model(rows, learnt, shuffled=shuffled)
         else:
-            labels, notes = work._stream(iter(rows.labels, None)), []
-        kept = work.request.scope.kept
-        return labels if kept is None else PartialLabels(labels, kept, scope.rows), notes
+            labels = work._charge(partial(work._stream, iter(rows.labels, None)))
+        kept = work.row_scope.kept
+        return labels if kept is None else [PartialLabels(column, kept, scope.rows) for column in labels], notes
+
+    @property
+    def row_scope(self) -> Scope:
+        """The scope of the rows: one for all labels."""
+        return self.requests[0].scope
+
+    def _admitted(self, rows: ScopeReader) -> _Work:
+        """Return the work for the rows that the ledger admits."""
+        price = exact_sum(request.epsilon.exact for request in self.requests)
+        scope = self.ledger.admit(rows.scope(self.row_scope.rows_per_person), rows.rows, price)
+        return replace(self, requests=[request.with_scope(scope) for request in self.requests])
+
+    def _charge(self, release: Callable[[int, Request], FileLabels]) -> list[FileLabels]:
+        """Charge the ledger for each label, and return the private labels of each."""
+        return charge_in_turn(self.requests, self.names, self.ledger, release)
+
+    def _notify(self, label: str, *pieces: object) -> None:
+        """Give notice before the charge; it names the label if there are several."""
+        self.notice(Message(*([f"{label}: "] if len(self.names) > 1 else []), *pieces))
 
     def _pay_for_model(
-        self, rows: TableInput, learnt: FeatureRows, label: str, *, shuffled: bool
-    ) -> tuple[FileLabels, list[str]]:
-        """Charge the ledger, and return labels that a model gives, or those of a mechanism where there is none."""
+        self, rows: TableInput, learnt: FeatureRows, *, shuffled: bool
+    ) -> tuple[list[FileLabels], list[str]]:
+        """Charge the ledger, and return labels that models give, or those of mechanisms where there are none."""
         features = learnt.features()
         if isinstance(features, Features):
-            return self._fit(features, label, shuffled=shuffled)
+            return self._fit(features, shuffled=shuffled)
         if self.save_model is not None:
             raise ParameterError("there can be no model to save: ", features, option="save_model")
-        labels = None if learnt.labels is None else self.request.scope.select(learnt.labels)
-        if labels is not None and is_mean(self.request, labels.size, model=False):
-            self.notice(Message(features, f" {TOO_FEW}"))
-            return mean_labels(self.request, labels, self.ledger or Ledger(), self.words), []
-        self.notice(Message(features, f" {ALONE}"))
-        return self._stream(iter(rows.labels, None)), []
+        labels = None if learnt.labels is None else self.row_scope.select(learnt.labels)
+        constant = [labels is not None and is_mean(request, len(labels), model=False) for request in self.requests]
+        for name, is_constant in zip(self.names, constant, strict=True):
+            self._notify(name, features, f" {TOO_FEW if is_constant else ALONE}")
+        stream = partial(self._stream, iter(rows.labels, None))
 
-    def _stream(self, readings: Iterator[Any]) -> FileLabels:
-        """Return labels that one mechanism randomises; each reading yields true labels from the start."""
-        used = (select_rows(batches, self.request.scope.kept) for batches in readings)
-        stream = LabelStream(lambda: next(used), self.request, ledger=self.ledger, random_state=self.words)
-        return StreamedLabels(stream, self.request)
+        def release(number: int, request: Request) -> FileLabels:
+            if labels is None or not constant[number]:
+                return stream(number, request)
+            column = label_column(self.names[number], labels[:, number])
+            return mean_labels(request, column, self.ledger, self.words)
 
-    def _fit(self, features: Features, label: str, *, shuffled: bool) -> tuple[FileLabels, list[str]]:
-        """Return labels that a model of the public columns gives, and save the model if that was asked for."""
-        request, ledger, order = self.request, self.ledger or Ledger(), None
-        used = request.scope.select
+        return self._charge(release), []
+
+    def _stream(self, readings: Iterator[Any], number: int, request: Request) -> FileLabels:
+        """Return labels that one mechanism randomises; each reading yields all true labels from the start."""
+
+        def read() -> Iterator[Any]:
+            return select_rows((labels[:, number] for labels in next(readings)), request.scope.kept)
+
+        return StreamedLabels(LabelStream(read, request, ledger=self.ledger, random_state=self.words), request)
+
+    def _fit(self, features: Features, *, shuffled: bool) -> tuple[list[FileLabels], list[str]]:
+        """Return labels that models of the public columns give, and save the model if that was asked for."""
+        used, order = self.row_scope.select, None
         features = replace(features, X=used(features.X), labels=used(features.labels))
-        if is_mean(request, features.labels.size, model=True):
-            self.notice(Message(TOO_FEW))
+        rows = len(features.labels)
+        for name, request in zip(self.names, self.requests, strict=True):
+            if is_mean(request, rows, model=True):
+                self._notify(name, TOO_FEW)
         if shuffled:
-            order = np.argsort(draw_words(features.labels.size, self.words))
-            request = request.with_scope(request.scope.take(order))
-        with ModelSaving(self.save_model, features.encoder, label, force=self.force) as saving:
-            labels = fit_labels(request, features, ledger, self.words, self.progress, order=order)
-            saving.write(labels.release)
-        return labels, model_notes(labels.release, features, label)
+            order = np.argsort(draw_words(rows, self.words))
+
+        def release(number: int, request: Request) -> FittedLabels:
+            column = label_column(self.names[number], np.ascontiguousarray(features.labels[:, number]))
+            if order is not None:
+                request = request.with_scope(request.scope.take(order))
+            with ModelSaving(self.save_model, features.encoder, column.name, force=self.force) as saving:
+                labels = fit_labels(request, features, column, self.ledger, self.words, self.progress, order=order)
+                saving.write(labels.release)
+            return labels
+
+        labels = charge_in_turn(self.requests, self.names, self.ledger, release)
+        return [*labels], model_notes([column.release for column in labels], features)
 
 
 def _release_table(
@@ -356,13 +408,26 @@ def _release_table(
         with writer:
             for batch in read_ahead(released):  # the next rows get their noise while these are encoded
                 writer.write(batch)
-            terms = labels.finish()
-            facts = output.facts(rows, writer, terms)
-            card = terms.to_card(file=facts, rounding=[labels.step], **labels.entries)
+            stated = {
+                name: (column.finish(), {"rounding": [column.step], **column.entries})
+                for name, column in zip(work.names, labels, strict=True)
+            }
+            terms = join_terms([one for one, _ in stated.values()])
+            card = card_of_labels(stated, file=output.facts(rows, writer, terms))
             placement.put_card(card + "\n", table.rights)
     notes = [*table.notes, *notes, *work.rehearsal.identifiers.hints()]
-    release = getattr(labels, "release", None)
-    return FileRelease(output.path, terms, card, placement.card, tuple(notes), release)
+    return FileRelease(output.path, terms, card, placement.card, tuple(notes), _release_of(labels, work.ledger))
+
+
+def _release_of(labels: Sequence[FileLabels], ledger: Ledger) -> Release | None:
+    """Return the labels that models gave; None where a mechanism randomised some."""
+    columns = [getattr(column, "release", None) for column in labels]
+    known = [column for column in columns if column is not None]
+    if len(known) < len(labels):
+        return None
+    from labeldp.learning.released_labels import Release  # noqa: PLC0415 (scikit-learn is slow to import)
+
+    return Release.of(known, ledger)
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,11 +466,10 @@ class _Output:
             reserved=True,
         )
 
-    def refuse_same_place(self, source: Any, ledger: Ledger | None, model: StrPath | None) -> None:
+    def refuse_same_place(self, source: Any, ledger: Ledger, model: StrPath | None) -> None:
         """Refuse a file that would replace the source or the ledger."""
         card = f"{self.path}.card.json"
-        ledger_path = None if ledger is None else ledger.path
-        outputs = {"the output": self.path, "the card": card, "the ledger": ledger_path, "the model": model}
+        outputs = {"the output": self.path, "the card": card, "the ledger": ledger.path, "the model": model}
         refuse_same(outputs, {} if in_memory(source) else {"the source": source})
 
     def facts(self, rows: TableInput, writer: TableWriter, terms: Terms) -> dict[str, Any]:
@@ -416,7 +480,7 @@ class _Output:
             **writer.text_facts(),
             "rows": terms.rows,
             "rows_left_out": rows.left_out,
-            "column": rows.table.label,
+            **({"column": rows.table.labels[0]} if len(rows.table.labels) == 1 else {}),
             "columns": list(rows.schema.names),
             "types_changed": {},
             "sha256": writer.finish(),
@@ -437,14 +501,17 @@ def _open_source(
     table = open_table(source, format, as_written=not is_typed and not ids, text=ids, drop=unread, **reading)
     for name in drop:
         table.refuse_unknown(name, "drop")
-    scope.refuse_unknown(table, str(table.label))
+    for label in table.labels:
+        scope.refuse_unknown(table, label)
     return table
 
 
 class _Rehearsal:
     """The first pass over a table: all that can fail with its public part fails before the charge."""
 
-    def __init__(self, hints: Callable[[list[Message]], None] | None, *, shuffle: bool, bounds: Interval) -> None:
+    def __init__(
+        self, hints: Callable[[list[Message]], None] | None, *, shuffle: bool, bounds: list[Interval]
+    ) -> None:
         self.identifiers = Identifiers()
         self._hints, self._shuffle, self._bounds = hints, shuffle, bounds
         self._size = 0
@@ -458,15 +525,17 @@ class _Rehearsal:
         ids: Callable[[Any], None] = lambda _: None,
     ) -> Iterator[NDArray[np.float64]]:
         """Yield the labels, which readers see too, then call ``hints`` if something gives labels away."""
-        sampler = None if self._hints is None else rows.hint_sampler(words)
+        samplers = [] if self._hints is None else rows.hint_samplers(words)
 
         def rehearse(public: Any) -> None:
             writer.rehearse(public)
             self._add(public)
 
-        yield from rows.labels(rehearse, readers if sampler is None else [*readers, sampler], ids)
+        yield from rows.labels(rehearse, readers, ids, samplers)
         self.identifiers.hints()  # before the charge, as all that can fail
-        sentences = [] if sampler is None else sampler.hints(ordered=not self._shuffle, bounds=self._bounds)
+        sentences = list[Message]()
+        for sampler, bounds in zip(samplers, self._bounds, strict=False):
+            sentences += sampler.hints(ordered=not self._shuffle, bounds=bounds)
         if self._hints is not None and sentences:
             self._hints(sentences)
 
@@ -478,10 +547,11 @@ class _Rehearsal:
             raise DataError("the table is too large to be shuffled: 1 GiB of values at most; shuffle it before")
 
 
-def _release_rows(rows: TableInput, private: FileLabels) -> Iterator[Any]:
+def _release_rows(rows: TableInput, private: Sequence[FileLabels]) -> Iterator[Any]:
     """Yield the rows with private labels in place of labels."""
     schema, pa = rows.schema, arrow()
-    position = schema.get_field_index(rows.table.label)
-    for public, labels in rows.rows(private.rows):
-        columns = [*public[:position], pa.array(private.next_rows(labels), from_pandas=True), *public[position:]]
-        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+    for public, labels in rows.rows(private[0].rows):
+        columns = dict(zip(rows.public.names, public, strict=True))
+        for name, column, true in zip(rows.table.labels, private, labels.T, strict=True):
+            columns[name] = pa.array(column.next_rows(true), from_pandas=True)
+        yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

@@ -50,7 +50,7 @@ def _contents(card: Path, text: str, parsed: Card) -> Iterator[tuple[str, bytes]
     files = [subject / name if name else subject for name in names]
     for path in [card, *files]:
         yield path.relative_to(root).as_posix(), path.read_bytes()
-    if parsed.kind == "release" and subject.with_suffix(".xlsx").exists():
+    if parsed.kind in ("release", "releases") and subject.with_suffix(".xlsx").exists():
         yield subject.with_suffix(".xlsx").name, as_workbook(subject, parsed)
     for kind in KINDS:
         yield reports_beside(card, kind)[-1].name, render_report(text, kind).encode()
@@ -71,7 +71,7 @@ def as_workbook(path: Path, card: Card) -> bytes:
         raise DataError(f"an Excel sheet has {MAX_SHEET_ROWS:,} rows at most, and the table {card.terms.rows:,}")
     book = Workbook(write_only=True)
     sheet = book.create_sheet("private")
-    table = open_release(path, card, label=str(card.content["file"]["column"]))
+    table = open_release(path, card, label=[str(name) for name in card.releases])
     sheet.append([cell(name) for name in table.schema.names])
     for batch in table.batches():
         for row in batch.to_pylist():

@@ -57,9 +57,26 @@ class Field:
 
 Source = Annotated[str, Argument(metavar="IN", help="A table: a CSV, TSV, Excel or Parquet file.")]
 Label = Annotated[str, Option(metavar="COLUMN", help="The column of labels, numbers."), Field("Private column")]
+Labels = Annotated[
+    Names,
+    Option(
+        "--label",
+        metavar="COLUMN",
+        help="The column of labels, numbers; or several, such as pay,rent, which share ε: a name that has a comma "
+        "stands in quotes.",
+    ),
+    Field("Private column"),
+]
+Shares = Annotated[
+    Sequence[float] | None,
+    Option(metavar="NUMBERS", help="Parts of ε of several labels, such as 3,1; by default all are equal."),
+]
 Bounds = Annotated[
     LabelBounds,
-    Option(help="Public bounds of the label, known without looking at the data; labels outside are clipped."),
+    Option(
+        help="Public bounds of the label, known without looking at the data; labels outside are clipped. Of "
+        "several labels: one pair for all, or repeated, one for each in order."
+    ),
     Field("Lowest and highest possible value"),
 ]
 Missing = Annotated[
@@ -249,7 +266,6 @@ def open_ledger(
 
 
 def collect_release_options(
-    label: Label,
     bounds: Bounds,
     epsilon: Annotated[
         Epsilon,
@@ -316,7 +332,7 @@ METAVARS = {
 }
 """Placeholders in help, by type."""
 
-TYPED = {bool: bool, LabelBounds: tuple[str, str], Words: list[str], Formulas: list[str], list[Path]: list[str]}
+TYPED = {bool: bool, LabelBounds: list[Any], Words: list[str], Formulas: list[str], list[Path]: list[str]}
 """Types that Typer hands over where an option is not one text."""
 
 
@@ -368,9 +384,16 @@ class Declaration:
         if self.type is bool:
             return bool(typed) != self.default  # a flag turns its default round
         if self.type is LabelBounds:
-            return LabelBounds([parse_figure(text, self.name, decimals) for text in typed])
+            return self._bounds(typed, decimals)
         read = _READERS.get(self.type)
         return typed if read is None else read(typed, self.name)
+
+    def _bounds(self, typed: Any, decimals: str) -> Any:
+        """Return the bounds of a pair of texts, or of each of several pairs."""
+        if isinstance(typed[0], str):
+            return LabelBounds([parse_figure(text, self.name, decimals) for text in typed])
+        pairs = [self._bounds(pair, decimals) for pair in typed]
+        return pairs[0] if len(pairs) == 1 else pairs
 
 
 def parameters(function: Callable[..., Any]) -> Iterator[Parameter]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from labeldp._values import Array, Index, as_fraction
-from labeldp.accounts.budget import Budget, Charge, charges_name, declared, exact_sum, new_charge
+from labeldp.accounts.budget import declared, exact_sum
 from labeldp.accounts.ledger import Ledger, as_ledger, forget_labels, ledger_to_charge
 from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.errors import ParameterError, Setting, WeakModelWarning, warn
@@ -24,7 +24,7 @@ from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.base import PrivateRegressor, column_encoder
 from labeldp.learning.clipped_errors import ErrorPlan
 from labeldp.learning.epsilon_split import FEWEST_FOR_GROUPS
-from labeldp.learning.label_columns import LabelColumn, label_columns, one_each, split_epsilon
+from labeldp.learning.label_columns import LabelColumn, label_columns
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.label_rounds import report_step
 from labeldp.learning.model_regressor import ModelReleaseRegressor
@@ -35,6 +35,7 @@ from labeldp.learning.score import TEST_SIZE, can_split, fit_and_measure, take_k
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.arrays import randomize_labels
+from labeldp.release.label_requests import charge_in_turn, label_requests
 from labeldp.release.plan import MECHANISM_OPTIONS, Request
 
 Purpose = Literal["training", "statistics", "values"]
@@ -170,32 +171,23 @@ def privatize(
     ((4000, 2), ['ε = 1.5', 'ε = 0.5'])
     """
     columns = label_columns(labels, X)
-    count = len(columns)
-    parts = zip(
-        split_epsilon(epsilon, shares, count),
-        one_each(bounds, count, "bounds"),
-        one_each(mechanism, count, "mechanism"),
-        one_each(prior, count, "prior"),
-        strict=True,
-    )
     scope = Scope.parse(rows_per_person, **rows)
-    requests = [
-        Request(
-            epsilon=part,
-            bounds=limits,
-            mechanism=named,
-            prior=known,
-            trust=trust,
-            method=method,
-            epsilon_prior=epsilon_prior,
-            sigma=sigma,
-            zeta=zeta,
-            outside=outside,
-            scope=scope,
-            purpose=purpose,
-        )
-        for part, limits, named, known in parts
-    ]
+    requests = label_requests(
+        len(columns),
+        epsilon=epsilon,
+        shares=shares,
+        bounds=bounds,
+        mechanism=mechanism,
+        prior=prior,
+        trust=trust,
+        method=method,
+        epsilon_prior=epsilon_prior,
+        sigma=sigma,
+        zeta=zeta,
+        outside=outside,
+        scope=scope,
+        purpose=purpose,
+    )
     for request in requests:
         refuse_before_charge(request, X)
     source = resolve_source(random_state)
@@ -232,26 +224,21 @@ def release_columns(
     *,
     verbose: bool,
 ) -> Release:
-    """Release the label columns one after another; the budget of all is reserved before the first is charged."""
+    """Release the label columns one after another."""
     charged = ledger_to_charge(ledger, labels)
     paid = len(charged.own_charges)
-    released = []
+
+    def release(number: int, request: Request) -> ReleasedColumn:
+        return release_column(request, columns[number], X, charged, source, verbose=verbose)
+
     try:
-        for number, (request, column) in enumerate(zip(requests, columns, strict=True)):
-            later = [_reservation(request) for request in requests[number + 1 :]]
-            name = column.name if len(columns) > 1 else None
-            with charged.reserve(later), charges_name(name):
-                released.append(release_column(request, column, X, charged, source, verbose=verbose))
+        names = [column.name if len(columns) > 1 else None for column in columns]
+        released = charge_in_turn(requests, names, charged, release)
     except BaseException:
         if len(charged.own_charges) == paid:
             forget_labels(labels)  # nothing was released
         raise
     return Release.of(released, charged)
-
-
-def _reservation(request: Request) -> Charge:
-    """Return the budget of a later column, as a charge."""
-    return new_charge("labels", Budget(request.epsilon), purpose="labels", scope=request.scope)
 
 
 def release_column(

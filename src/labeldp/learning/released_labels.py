@@ -14,11 +14,10 @@ from labeldp.accounts.explanation import SUMMARY, explain_labels
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.scope import Scope
 from labeldp.accounts.scores import Figure
-from labeldp.accounts.terms import Terms, TermsMixin, join_terms
+from labeldp.accounts.terms import Terms, TermsMixin, card_of_labels, join_terms
 from labeldp.errors import ParameterError, Setting
 from labeldp.learning.base import PrivateRegressor
 from labeldp.learning.quality import Risk
-from labeldp.mechanisms import card_format
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.group_means import group_means, noise_variances
 
@@ -265,10 +264,7 @@ class Release(TermsMixin):
 
     def to_card(self, **more: Any) -> str:
         """Return the card of the release: JSON with a checksum, and no label in it."""
-        if len(self.columns) == 1:
-            return self._only("to_card").to_card(**more)
-        labels = [{**one.terms.content(**one.entries), "label": name} for name, one in self.columns.items()]
-        return card_format.dump({**more, **self.terms.joint_content(), "labels": labels}, "labeldp.releases")
+        return card_of_labels(self._contents(), **more)
 
     def __reduce__(self) -> tuple[Any, ...]:
         on_file = self.ledger is not None and self.ledger.path  # one in memory stays here

@@ -11,7 +11,7 @@ import io
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import chain, compress, cycle, islice, product
@@ -69,10 +69,10 @@ class Sheet(NamedTuple):
 class SheetTable(TextTable):
     """A table in one sheet of an Excel file; in memory."""
 
-    def __init__(self, source: SourceFile, label: str | None, dialect: Dialect, **reading: Any) -> None:
+    def __init__(self, source: SourceFile, labels: Sequence[str], dialect: Dialect, **reading: Any) -> None:
         self._sheet = read_sheet(source, dialect)
         self._sheet_name = dialect.sheet
-        super().__init__(source, "xlsx", label, dialect, file=self._sheet.file, **reading)
+        super().__init__(source, "xlsx", labels, dialect, file=self._sheet.file, **reading)
         self.dialect = self.dialect.with_detected(decimal=dialect.decimal)  # numbers of sheets show none
 
     def _lines_above(self, label: str) -> int:
@@ -81,9 +81,10 @@ class SheetTable(TextTable):
 
     def _fields(self) -> list[Any]:
         """Refuse columns that are hidden, or that formulas may have computed from labels."""
-        self._refuse_label()
+        for label in self.labels:
+            self._refuse_label(label)
         marks, path = self._sheet.marks, self.source.path
-        public = [name for name in self._inside if name != self.label]
+        public = [name for name in self._inside if name not in self.labels]
         refused = [name for name in public if name in marks["formula"] | marks["hidden"]]
         if refused:
             raise ParameterError(
@@ -100,7 +101,7 @@ class SheetTable(TextTable):
             )
         return super()._fields()
 
-    def _refuse_label(self) -> None:
+    def _refuse_label(self, label: str) -> None:
         """Refuse a label that is a date, an error, or a formula that repeats other labels or has no value."""
         problems: dict[str, tuple[object, ...]] = {
             "date": ("is formatted as a date: format the column as numbers",),
@@ -114,8 +115,8 @@ class SheetTable(TextTable):
             "error": ("has errors such as #N/A: correct them in Excel",),
         }
         for mark, problem in problems.items():
-            if self.label in self._sheet.marks[mark]:
-                raise LabelError(f"the label {self.label!r} ", *problem)
+            if label in self._sheet.marks[mark]:
+                raise LabelError(f"the label {label!r} ", *problem)
 
 
 def _guard(source: SourceFile, read: Callable[[], T]) -> T:

@@ -49,17 +49,16 @@ class HintSampler:
 
     Parameters
     ----------
-    schema : pyarrow.Schema
-        Of the table, with the label.
+    public : pyarrow.Schema
+        Of the public columns.
     label : str
     source : WordSource
     dialect : Dialect
         Marks in numbers of text columns.
     """
 
-    def __init__(self, schema: Any, label: str, source: WordSource, dialect: Dialect) -> None:
+    def __init__(self, public: Any, label: str, source: WordSource, dialect: Dialect) -> None:
         self._label, self._source, self._dialect = label, source, dialect
-        public = schema.remove(schema.get_field_index(label))
         added = [pa.field("label", pa.float64()), pa.field("key", pa.uint64())]
         self._rows = pa.schema([*public, *added]).empty_table()
 
@@ -144,8 +143,7 @@ def table_hints(
     bounds: Interval | None = None,
 ) -> list[Message]:
     """Return hints on the columns of a table in memory, with the option that leaves a column out."""
-    schema = public.schema.append(pa.field(label, pa.float64()))
-    sampler = HintSampler(schema, label, resolve_source(None), dialect)
+    sampler = HintSampler(public.schema, label, resolve_source(None), dialect)
     start = 0
     for batch in public.to_batches():
         sampler.update(batch.columns, labels[start : start + batch.num_rows])

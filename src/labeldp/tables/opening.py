@@ -101,7 +101,7 @@ def open_table(
     source: StrPath | Any,
     format: str | None = None,
     *,
-    label: str | None = None,
+    label: str | Sequence[str] | None = None,
     as_written: bool = False,
     text: Collection[str] = (),
     drop: Collection[str] = (),
@@ -116,8 +116,8 @@ def open_table(
         A file; or a `pyarrow.RecordBatchReader`, or a data frame, which is read once, into memory.
     format : str, optional
         One of ``csv``, ``tsv``, ``xlsx`` and ``parquet``; by default the name implies it.
-    label : str, optional
-        The private column: read as float64, and never looked at to decide anything.
+    label : str or sequence of str, optional
+        The private columns: read as float64, and never looked at to decide anything.
     as_written : bool
         Read columns of text files as the text that is there, so that they can be written back unchanged. By
         default their types are guessed, each from the whole column.
@@ -148,8 +148,9 @@ def open_table(
     >>> table.schema.names, [batch.num_rows for batch in table.batches(["price"])]
     (['rooms', 'price'], [2])
     """
+    labels = label_names(label)
     if in_memory(source):
-        return ParquetTable(MemoryFile(source), label, drop)
+        return ParquetTable(MemoryFile(source), labels, drop)
     path, kind = find_table(source, format)
     dialect, file = dialect or Dialect(), SourceFile(path)
     if only is not None:
@@ -157,73 +158,93 @@ def open_table(
         drop = {*drop, *(name for name in names if name not in only)}
     reading: dict[str, Any] = {"text": None if as_written else text, "drop": drop}
     if kind in DELIMITERS:
-        return TextTable(file, kind, label, dialect, **reading)
+        return TextTable(file, kind, labels, dialect, **reading)
     if kind == "xlsx":
-        return SheetTable(file, label, dialect, **reading)
+        return SheetTable(file, labels, dialect, **reading)
     for option in ("skip", "skip_last"):
         if getattr(dialect, option):
             raise ParameterError(Setting(option), " is for text files and sheets: change the file itself")
-    return ParquetTable(file, label, drop)
+    return ParquetTable(file, labels, drop)
+
+
+def label_names(label: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of label columns; no name may be there twice.
+
+    Examples
+    --------
+    >>> label_names("price"), label_names(["pay", "rent"]), label_names(None)
+    (('price',), ('pay', 'rent'), ())
+    """
+    names = (label,) if isinstance(label, str) else tuple(label or ())
+    for name in names:
+        if names.count(name) > 1:
+            raise ParameterError(Setting("label"), f" names {name!r} twice")
+    return names
 
 
 Progress = Callable[[str, int, int | None], None]
 
 
 class RowReader(Protocol):
-    """Object that sees the rows of a table that have a label, such as a sampler of hints."""
+    """Object that sees the rows of a table that have all labels."""
 
     def update(self, public: list[Any], labels: NDArray[np.float64], /) -> None:
-        """See the public columns and the labels of the next rows."""
+        """See the public columns and the labels of the next rows, rows × labels."""
 
 
 class TableInput:
     """Rows of a table as their public part and their labels; `Table` has cut them by their number.
 
-    Rows without a label are left out with ``drop``, and refused else. ``hidden`` are columns of ids that are read,
-    and shared with nobody.
+    Rows that lack a label are left out with ``drop``, and refused else. ``hidden`` are columns of ids that are
+    read, and shared with nobody.
 
     Attributes
     ----------
-    schema : pyarrow.Schema
-        The label and the columns that are shared.
+    schema, public : pyarrow.Schema
+        The columns that are shared, with the labels and without.
     """
 
     def __init__(self, table: Table, *, drop: bool, progress: Progress, hidden: Collection[str] = ()) -> None:
         self.table, self._drop, self._progress = table, drop, progress
-        self._place = table.schema.get_field_index(table.label)
         self.schema = pa.schema([field for field in table.schema if field.name not in hidden])
-        self._shared = [name for name in self.schema.names if name != table.label]
+        self.public = pa.schema([field for field in self.schema if field.name not in table.labels])
+        self._unlabelled = [name for name in table.schema.names if name not in table.labels]
         table.refuse_lookalike(self.schema.names)
         self.left_out = 0
 
-    def hint_sampler(self, source: WordSource) -> HintSampler:
-        """Return a sampler of rows for hints to the owner."""
-        return HintSampler(self.schema, str(self.table.label), source, self.table.dialect)
+    def hint_samplers(self, source: WordSource) -> list[HintSampler]:
+        """Return a sampler of rows for hints to the owner for each label."""
+        return [HintSampler(self.public, label, source, self.table.dialect) for label in self.table.labels]
 
     def labels(
         self,
         rehearse: Callable[[Any], None] = lambda _: None,
         readers: Sequence[RowReader] = (),
         ids: Callable[[Any], None] = lambda _: None,
+        samplers: Sequence[HintSampler] = (),
     ) -> Iterator[NDArray[np.float64]]:
-        """Yield the labels from the start.
+        """Yield the labels from the start, rows × labels.
 
         All columns are read, so that one that is damaged is found before the charge; of Parquet that is 10 to 20 %
         more work for a release. ``rehearse`` is called with the public part of all rows, to refuse values that
-        cannot be written. The readers see all rows that have a label, and ``ids`` their hidden columns, too.
+        cannot be written. The readers see all rows that have their labels, each of the
+        samplers one label of them, and ``ids`` their hidden columns, too.
         """
         done, last, has_gaps = 0, None, False
         for public, values, missing in self._read():
-            rehearse(public.select(self._shared))
+            rehearse(public.select(self.public.names))
             labelled = np.flatnonzero(~missing)
             last = done + int(labelled[-1]) if labelled.size else last
-            done += values.size
-            has_gaps |= labelled.size < values.size
+            done += len(values)
+            has_gaps |= labelled.size < len(values)
             is_counted = self.table.format == "parquet"  # the progress before a fault shows where blocks end
             self._progress("Counting", done if is_counted else 0, self.table.rows)
             rows, labels = _labelled(public, values, missing)
+            shared = rows.select(self.public.names).columns
             for reader in readers:
-                reader.update(rows.select(self._shared).columns, labels)
+                reader.update(shared, labels)
+            for sampler, column in zip(samplers, labels.T, strict=False):
+                sampler.update(shared, column)
             ids(rows)
             yield labels
         if last is not None:
@@ -234,24 +255,26 @@ class TableInput:
             raise DataError("no row of the table has a label" if done else "the table has no rows")
 
     def rows(self, total: int) -> Iterator[tuple[list[Any], NDArray[np.float64]]]:
-        """Yield the public columns and the labels of all rows that have one."""
+        """Yield the public columns and the labels of all rows that have them."""
         done = 0
         for public, values, missing in self._read():
             rows, labels = _labelled(public, values, missing)
-            self.left_out += values.size - labels.size
-            done += labels.size
+            self.left_out += len(values) - len(labels)
+            done += len(labels)
             self._progress("Releasing", done, total)
-            yield rows.select(self._shared).columns, labels
+            yield rows.select(self.public.names).columns, labels
 
     def _read(self) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[np.bool_]]]:
-        """Yield the public part of rows, their labels, and which of these are missing."""
+        """Yield the public part of rows, their labels, and which rows lack one."""
         for batch in read_ahead(self.table.batches()):
-            values, missing = label_values(batch.column(self._place), allow_missing=True)
-            yield batch.remove_column(self._place), values, missing
+            labels = [label_values(batch.column(name), allow_missing=True) for name in self.table.labels]
+            values = np.column_stack([column for column, _ in labels])
+            missing = np.any([gaps for _, gaps in labels], axis=0)
+            yield batch.select(self._unlabelled), values, missing
 
 
 def _labelled(
     public: Any, values: NDArray[np.float64], missing: NDArray[np.bool_]
 ) -> tuple[Any, NDArray[np.float64]]:
-    """Return the public columns and the labels of the rows that have one."""
+    """Return the public columns and the labels of the rows that have them."""
     return (public.filter(pa.array(~missing)), values[~missing]) if missing.any() else (public, values)

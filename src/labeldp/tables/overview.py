@@ -116,12 +116,11 @@ def overview(
     progress("Opening", 0, None)
     table = open_table(source, label=label, drop=drop, dialect=dialect)
     rows = TableInput(table, drop=True, progress=progress)
-    sampler = None if hints is None else rows.hint_sampler(resolve_source(None))
+    samplers = [] if hints is None else rows.hint_samplers(resolve_source(None))
     counts = _PublicCounts()
-    readers = [] if sampler is None else [sampler]
-    labelled = sum(len(labels) for labels in rows.labels(counts.add, readers))
-    if sampler is not None and hints is not None:
-        hints(sampler)
+    labelled = sum(len(labels) for labels in rows.labels(counts.add, samplers=samplers))
+    if hints is not None:
+        hints(*samplers)
     fields = {field.name: field.type for field in table.schema if field.name != label}
     kinds = {name: KINDS.get(str(kind_of(kind)), str(kind)) for name, kind in fields.items()}
     unique = counts.identifiers.unique

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -84,17 +84,17 @@ def _write_rows(rows: Any, stream: Any) -> None:
 class ParquetTable(Table):
     """A table in a Parquet file."""
 
-    def __init__(self, source: SourceFile, label: str | None, drop: Collection[str] = ()) -> None:
+    def __init__(self, source: SourceFile, labels: Sequence[str], drop: Collection[str] = ()) -> None:
         self._stored = parquet_schema(source)
         self.rows = int(_guard(source, lambda: _parquet(source.file).metadata.num_rows))
-        super().__init__(source, "parquet", label, list(self._stored.names), drop)
+        super().__init__(source, "parquet", labels, list(self._stored.names), drop)
 
     def _fields(self) -> list[Any]:
         return [self._field(self._stored.field(name)) for name in self._inside]
 
     def _field(self, field: Any) -> Any:
         """Return a column as it is read, from the file's schema."""
-        if field.name != self.label:
+        if field.name not in self.labels:
             return pa.field(field.name, flat_type(field.name, field.type), field.nullable)
         refuse_other_than_numbers(field.type, field.name)
         return pa.field(field.name, pa.float64())
@@ -117,7 +117,7 @@ class ParquetTable(Table):
     def _fit(self, array: Any, field: Any) -> Any:
         if types.is_dictionary(array.type):
             array = _guard(self.source, lambda: array.dictionary.take(array.indices))
-        if field.name == self.label:
+        if field.name in self.labels:
             return as_floats(array)
         if array.null_count and not field.nullable:
             path = self.source.path

@@ -64,8 +64,8 @@ class Table:
     source : SourceFile
     format : str
         One of ``csv``, ``tsv``, ``xlsx`` and ``parquet``.
-    label : str or None
-        The private column.
+    labels : sequence of str
+        The private columns.
     names : list of str
         Its columns.
     drop : collection of str
@@ -74,13 +74,13 @@ class Table:
     Attributes
     ----------
     private : set of str
-        The label, and the columns that are there and not read.
+        The labels, and the columns that are there and not read.
     dialect : Dialect
         How a text file is written.
     rows : int or None
         Number of rows; None where only reading shows it.
     schema : pyarrow.Schema
-        Without the file's metadata. The label is a float64, and its values have no part in any of it.
+        Without the file's metadata. Labels are float64, and their values have no part in any of it.
 
     Examples
     --------
@@ -96,12 +96,12 @@ class Table:
     """
 
     def __init__(
-        self, source: SourceFile, format: str, label: str | None, names: list[str], drop: Collection[str] = ()
+        self, source: SourceFile, format: str, labels: Sequence[str], names: list[str], drop: Collection[str] = ()
     ) -> None:
         if lacks_header(names, format, self.dialect):
             raise DataError(*_NO_HEADER)
-        self.source, self.format, self.label, self._names = source, format, label, names
-        if label is not None:  # first: without a header, what else is wrong with names would be about labels
+        self.source, self.format, self.labels, self._names = source, format, tuple(labels), names
+        for label in labels:  # first: without a header, what else is wrong with names would be about labels
             as_label_name(label, _RENAME if format in MAY_LACK_HEADER else RENAME)
             self.refuse_unknown(label)
         repeated = [name for name, times in Counter(self._names).items() if times > 1]
@@ -112,9 +112,10 @@ class Table:
                 "a header are left out with ",
                 Setting("skip"),
             )
-        if label in drop:
-            raise ParameterError(f"{label!r} is the label: it cannot be left out", option="drop")
-        self.private = {name for name in self._names if name in drop or name == label}
+        for label in labels:
+            if label in drop:
+                raise ParameterError(f"{label!r} is the label: it cannot be left out", option="drop")
+        self.private = {name for name in self._names if name in drop or name in labels}
         self._inside = [name for name in self._names if name not in drop]
         self.schema = pa.schema(self._fields())
 
@@ -191,7 +192,7 @@ class Table:
         raise NotImplementedError
 
     def refuse_total(self, row: int) -> None:
-        """Refuse a table whose last row looks like a total of the others, by its columns other than the label.
+        """Refuse a table whose last row looks like a total of the others, by its columns other than labels.
 
         A word such as "Total" counts in columns that are left out, too: a total is one whatever is read of it. A
         word such as "Average" does not: a column such as "level", made of the label, is left out for that.
@@ -202,7 +203,7 @@ class Table:
         row : int
             The number of the last row that has a label, from 0 on.
         """
-        columns, left_out = [name for name in self._names if name != self.label], self.dialect.skip_last
+        columns, left_out = [name for name in self._names if name not in self.labels], self.dialect.skip_last
         if self.format not in MAY_LACK_HEADER or left_out == 0 or not columns:
             return
         cells = dict(zip(columns, self._cells(columns, row), strict=True))
@@ -221,10 +222,13 @@ class Table:
 
     def refuse_lookalike(self, names: Iterable[str]) -> None:
         """Refuse public columns if one has the name of the label but for case, blanks or forms of letters."""
-        for name in names:
-            if name != self.label and self.label is not None:
-                leave_out = Setting("drop", [name])
-                refuse_lookalike(self.label, [name], "leave it out with ", leave_out, ", or rename it in the file")
+        for label in self.labels:
+            for name in names:
+                remedy = ["leave it out with ", Setting("drop", [name]), ", or rename it in the file"]
+                if name in self.labels:
+                    remedy = ["rename one of the labels"]
+                if name != label:
+                    refuse_lookalike(label, [name], *remedy)
 
     def refuse_unknown(self, name: str, option: str = "label") -> None:
         """Name the nearest column if there is none of this name, which an option has."""

@@ -235,7 +235,7 @@ class TextFile:
         rows = zip_longest(*(row for _, row in self._head[1:]), fillvalue="")
         return [list(column) for name, column in zip(self.header, rows, strict=False) if name not in private]
 
-    def first_fault(self, private: Collection[str], label: str | None) -> LabelDPError | None:
+    def first_fault(self, private: Collection[str], labels: Collection[str]) -> LabelDPError | None:
         """Return the first fault of the file, None if there is none.
 
         Where something is private, quotes are read strictly: a stray one may take a label in. Only a column that
@@ -243,17 +243,17 @@ class TextFile:
         """
         with self.stream() as stream:
             records = read_records(stream, self.separator, strict=bool(private))
-            return guard_arrow(lambda: self._fault_in(records, private, label), self._damaged)
+            return guard_arrow(lambda: self._fault_in(records, private, labels), self._damaged)
 
     def _fault_in(
-        self, records: Iterator[tuple[int, list[str]]], private: Collection[str], label: str | None
+        self, records: Iterator[tuple[int, list[str]]], private: Collection[str], labels: Collection[str]
     ) -> LabelDPError | None:
         where = "its header"
         with suppress(python_csv.Error):
             for number, (_, row) in enumerate(records):
                 where = f"row {number:,}"  # a header is row 0
                 names = zip_longest(self.header, row)
-                visible = (value for name, value in names if name == label or name not in private)
+                visible = (value for name, value in names if name in labels or name not in private)
                 if private and _spans_lines(value for value in visible if value):
                     return self._wrong_quotes(where)
                 if len(row) != len(self.header):

@@ -45,7 +45,7 @@ class TextTable(Table):
         self,
         source: SourceFile,
         format: str,
-        label: str | None,
+        labels: Sequence[str],
         dialect: Dialect,
         *,
         text: Collection[str] | None,
@@ -53,22 +53,21 @@ class TextTable(Table):
         file: TextFile | None = None,
     ) -> None:
         self._as_text, self._exact = text, False
-        private = {*drop, *(() if label is None else (label,))}
+        private = {*drop, *labels}
         self._has_checked_quotes = not private
         self._file = file = file or TextFile.detect(source, dialect, format, private)
         self.dialect = file.dialect
-        if (
-            label is not None
-            and label not in file.header
-            and not (dialect.skip or reads_as_value(label))
-            and (titles := self._lines_above(label))
-        ):
+        for label in labels:
+            if label in file.header or dialect.skip or reads_as_value(label):
+                continue
+            if not (titles := self._lines_above(label)):
+                continue
             raise ParameterError(
                 f"the column {label!r} is named in line {titles + 1} of {source.path}, not in the first: leave "
                 "out the lines above with ",
                 Setting("skip", titles),
             )
-        super().__init__(source, format, label, file.header, drop)
+        super().__init__(source, format, labels, file.header, drop)
 
     def _lines_above(self, label: str) -> int:
         """Return the number of lines above the one that names the label: nothing else of a row may decide it."""
@@ -86,7 +85,7 @@ class TextTable(Table):
     def as_text(self) -> Table:
         """Return the same table with public columns as the text that is there, to the last digit."""
         table = copy(self)
-        fields = [field if field.name == self.label else pa.field(field.name, _TEXT) for field in self.schema]
+        fields = [field if field.name in self.labels else pa.field(field.name, _TEXT) for field in self.schema]
         table.schema = pa.schema(fields)
         return table
 
@@ -108,8 +107,8 @@ class TextTable(Table):
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _fields(self) -> list[Any]:
-        kinds = {name: pa.float64() if name == self.label else _TEXT for name in self._inside}
-        public = [name for name in self._inside if name != self.label]
+        kinds = {name: pa.float64() if name in self.labels else _TEXT for name in self._inside}
+        public = [name for name in self._inside if name not in self.labels]
         decimal, thousands = find_marks(self._file.first_columns(self.private), self.dialect)
         self.dialect = self.dialect.with_detected(decimal=decimal, thousands=thousands)
         typed = [] if self._as_text is None else [name for name in public if name not in self._as_text]
@@ -131,7 +130,7 @@ class TextTable(Table):
         is_suspect, problem = False, None
         try:
             for batch in cut(text_batches(self._file, names), rows_per_batch([_TEXT] * len(names))):
-                refuse_long_rows(batch, public, self.label)
+                refuse_long_rows(batch, public, self.labels)
                 is_suspect |= may_hide_records(batch, public, self._file.separator)
                 yield batch
         except LabelDPError as error:
@@ -142,7 +141,7 @@ class TextTable(Table):
 
     def _raise_first_fault(self, otherwise: LabelDPError | None) -> None:
         """Raise the first fault of the file, else another problem."""
-        problem = self._file.first_fault(self.private, self.label) or otherwise
+        problem = self._file.first_fault(self.private, self.labels) or otherwise
         if problem is not None:
             raise problem
         self._has_checked_quotes = True
@@ -153,21 +152,22 @@ class TextTable(Table):
         Such labels are refused once the file was read: faults of the file itself are said first, wherever a block
         ended.
         """
-        rows, first = 0, None
+        rows, faults = 0, list[tuple[int, str]]()
         for batch in self._text(schema.names):
             arrays = []
             for field, column in zip(schema, batch.columns, strict=True):
-                if field.name == self.label:
+                if field.name in self.labels:
                     values, wrong = parse_labels(column, self.dialect)
-                    first = rows + wrong if first is None and wrong is not None else first
+                    faults += [] if wrong is None else [(rows + wrong, field.name)]
                     arrays.append(values)
                 else:
                     arrays.append(parse_text(column, field.type, self.dialect))
             rows += batch.num_rows
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-        if first is not None:
+        if faults:
+            first, label = min(faults)
             self.refuse_total(rows - 1)
-            self._raise_first_fault(not_a_number(str(self.label), first + 1, self.dialect))
+            self._raise_first_fault(not_a_number(label, first + 1, self.dialect))
 
     def _cells(self, names: Sequence[str], row: int) -> list[str]:
         """Return the cells of a row; bytes that are no text stay out: they may be in a column that is left out."""
@@ -199,9 +199,9 @@ def text_batches(file: TextFile, columns: Sequence[str], kind: Any = _TEXT) -> I
                 yield batch
 
 
-def refuse_long_rows(batch: Any, public: Sequence[str], label: str | None) -> None:
+def refuse_long_rows(batch: Any, public: Sequence[str], labels: Sequence[str]) -> None:
     """Refuse rows of long public text, and long labels: whether PyArrow reads them depends on where blocks end."""
-    for names in (public, [name for name in batch.schema.names if name == label]):
+    for names in (public, *([name] for name in batch.schema.names if name in labels)):
         sizes = [np.asarray(pc.binary_length(batch.column(name)), dtype=np.int64) for name in names]
         if sizes and np.max(sum(sizes)) > LONGEST_ROW:
             raise DataError(LONG_ROW)

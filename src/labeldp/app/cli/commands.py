@@ -5,7 +5,7 @@ Modules of commands import at their top only light packages: none waits for a pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import wraps
 from inspect import Parameter, Signature
@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from labeldp import __version__
+from labeldp._values import LabelBounds
 from labeldp.accounts.ledger import Ledger, note_other_ledgers
 from labeldp.app.cli.shell import (
     UsageError,
@@ -59,11 +60,20 @@ class Commands(TyperGroup):
 class OnceCommand(TyperCommand):
     """A command that takes no option twice: only the last would count, and `--drop a --drop b` would publish a."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Let bounds, which may be repeated, be two words each: Typer has no list of pairs."""
+        super().__init__(*args, **kwargs)
+        for parameter in self.params:
+            if parameter.metavar == METAVARS[LabelBounds]:
+                parameter.nargs = 2
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that is there twice, unless it may be repeated."""
         names = set[str]()
+        is_for_several = any(parameter.name == "shares" for parameter in self.params)
         for parameter in self.make_parser(ctx).parse_args(args=list(args))[2]:
-            if parameter.name in names and not getattr(parameter, "multiple", True):
+            is_repeatable = getattr(parameter, "multiple", True) and (parameter.nargs != 2 or is_for_several)
+            if parameter.name in names and not is_repeatable:
                 several = ", with commas between names" if parameter.metavar == "COLUMNS" else ""
                 raise UsageError(f"{parameter.opts[0]} is given twice: give it once{several}", ctx)
             names.add(parameter.name)
@@ -154,12 +164,14 @@ def _text_parameter(option: Declaration) -> Parameter:
     return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[typed, info])
 
 
-def _confirm_ledger(ledger: Ledger, out: str | Path | list[Path], label: str) -> None:
-    """Warn of another ledger of the same column beside the one in use, and ask where somebody can answer."""
+def _confirm_ledger(ledger: Ledger, out: str | Path | list[Path], label: str | Sequence[str]) -> None:
+    """Warn of another ledger of the same columns beside the one in use, and ask where somebody can answer."""
     folder = Path(ledger.path or (out[0] if isinstance(out, list) else out)).parent
-    note = note_other_ledgers(ledger, {str(path): path for path in sorted(folder.glob("*.db"))}, label)
-    if note is None:
-        return
-    print_status(note, style="yellow")
-    if is_interactive():
+    ledgers = {str(path): path for path in sorted(folder.glob("*.db"))}
+    labels = [label] if isinstance(label, str) else label
+    found = dict.fromkeys(note_other_ledgers(ledger, ledgers, name) for name in labels)
+    notes = [note for note in found if note is not None]
+    for note in notes:
+        print_status(note, style="yellow")
+    if notes and is_interactive():
         confirm("Go on with this ledger?" if ledger.path else "Go on without a ledger?")

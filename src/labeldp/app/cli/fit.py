@@ -21,6 +21,7 @@ from labeldp.app.options import (
     Force,
     Format,
     Formulas,
+    Label,
     LedgerOptions,
     Names,
     ReleaseOptions,
@@ -41,6 +42,7 @@ def fit(
         Option("--out", "-o", metavar="FOLDER", help="The folder for the model; with --update, by default that."),
     ] = None,
     *,
+    label: Label,
     ledger: LedgerOptions,
     update: Annotated[
         Path | None,
@@ -108,6 +110,7 @@ def fit(
         model = fit_file(
             source,
             folder,
+            label=label,
             ledger=ledger,
             update=update,
             keep_rows=keep_rows,
@@ -146,6 +149,7 @@ def regress(
             help="The table to write: .html (a report), .csv, .tex or .txt; may be repeated, for one charge.",
         ),
     ],
+    label: Label,
     *,
     ledger: LedgerOptions,
     on: Annotated[
@@ -182,7 +186,16 @@ def regress(
     with progress() as bars:
         hints = hint_prompt(bars, "Estimate the regression on these columns?")
         regression = regress_file(
-            source, out, on=on, family=family, weights=weights, ledger=ledger, progress=bars, hints=hints, **shared
+            source,
+            out,
+            label=label,
+            on=on,
+            family=family,
+            weights=weights,
+            ledger=ledger,
+            progress=bars,
+            hints=hints,
+            **shared,
         )
     print_status(*regression.notes, *hints_note(hints))
     files = " and ".join(map(str, out))

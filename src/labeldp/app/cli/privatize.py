@@ -13,7 +13,7 @@ from labeldp.accounts.ledger import ledger_notes
 from labeldp.app.cli.commands import command
 from labeldp.app.cli.own_mechanisms import import_modules
 from labeldp.app.cli.shell import hint_prompt, hints_note, notify, print_status, progress
-from labeldp.app.options import Drop, Field, LedgerOptions, Modules, ReleaseOptions, Source
+from labeldp.app.options import Drop, Field, Labels, LedgerOptions, Modules, ReleaseOptions, Shares, Source
 
 
 @command(
@@ -27,7 +27,9 @@ def privatize(
     out: Annotated[
         str, Option("--out", "-o", metavar="OUT", help="The file to write."), Field("Name of the output")
     ],
+    label: Labels,
     *,
+    shares: Shares = None,
     ledger: LedgerOptions,
     mechanism: Annotated[
         str,
@@ -77,8 +79,8 @@ def privatize(
         Path | None,
         Option(
             metavar="FOLDER",
-            help="Save the model behind the labels, and its private labels, in a folder: it costs nothing more, "
-            "and whoever has it can compute the labels again (labeldp verify --model).",
+            help="Save the model behind the labels of one column, and its private labels, in a folder: it costs "
+            "nothing more, and whoever has it can compute the labels again (labeldp verify --model).",
         ),
     ] = None,
     drop: Drop = (),
@@ -99,6 +101,9 @@ def privatize(
     as long as a fit. So models that are trained on them are far better. With an option of one mechanism, with
     --trust local or for another purpose, a mechanism draws each by itself.
 
+    Several labels of a row share ε, as in --label pay,rent --shares 3,1 --bounds 0 9000 --bounds 0 2500: none is a
+    feature of another, and a row that lacks one of them is a row without a label.
+
     Releases: OUT, and OUT.card.json, which says how; pass it on with the file. All but the
     labels is public: columns, the number of rows, and their order unless you --shuffle.
     """
@@ -110,6 +115,8 @@ def privatize(
         release = privatize_file(
             source,
             out,
+            label=label,
+            shares=shares,
             ledger=ledger,
             mechanism=mechanism,
             zeta=zeta,
