@@ -46,6 +46,10 @@ def documented(text):
     return names
 
 
+def test_completion_lists_every_public_name():
+    assert set(labeldp.__all__) <= set(dir(labeldp))
+
+
 def undefined(text):
     """Return the names that a docstring's example uses without saying where they come from."""
     source = "".join(example.source for example in doctest.DocTestParser().get_examples(text))

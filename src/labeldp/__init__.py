@@ -87,6 +87,11 @@ _LATER = {
 """Names outside ``labeldp.learning`` that are imported when they are used."""
 
 
+def __dir__() -> list[str]:
+    """List the public names, for completion: those too that are imported when they are used."""
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     """Import scikit-learn and PyArrow when a name needs them: the one is slow to import, the other an extra."""
     if name not in __all__ and name not in ("inference", "learning", "spark", "tables"):

@@ -91,7 +91,10 @@ def describe_figures(figures: Mapping[str, Figure]) -> dict[str, str]:
     return texts
 
 
-FAR_GROUP = "A small group of rows with far larger errors, a few percent of those measured, may not be seen."
+FAR_GROUP = (
+    "A small group of rows with far larger errors, a few percent of those measured, may not be seen: "
+    "the true error can then be many times larger."
+)
 """Limit of errors that are clipped before they are squared."""
 
 
