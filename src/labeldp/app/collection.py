@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from labeldp._atomic import StrPath, atomic_file, read_regular
-from labeldp._values import Data, parse_number
+from labeldp._values import Data
 from labeldp.accounts.card import load_mechanism
 from labeldp.accounts.numbers import number
 from labeldp.app.card_files import read_card_file, report_path
@@ -279,25 +279,17 @@ def write_histogram(histogram: Histogram, path: StrPath, *, force: bool = False)
 def read_histogram(path: StrPath) -> Histogram:
     """Return the histogram in a CSV file with the columns low, high and share, or count, of bins side by side."""
     text = read_regular(path, MAX_HISTOGRAM).decode("utf-8-sig", "replace")
-    records = [record for record in csv.reader(text.splitlines()) if record]
-    header = [name.strip().lower() for name in records[0]] if records else []
-    if header not in (BIN_COLUMNS, [*BIN_COLUMNS[:2], "count"]) or len(records) < 2:
+    header, *records = [record for record in csv.reader(text.splitlines()) if record] or [[]]
+    names = [name.strip().lower() for name in header]
+    if names not in (BIN_COLUMNS, [*BIN_COLUMNS[:2], "count"]) or not records:
         raise _no_histogram(path, "must have the columns low, high and share, and a line for each bin")
-    bins = list(_read_bins(path, records[1:]))
-    if any(first[1] != second[0] for first, second in pairwise(bins)):
+    try:
+        low, high, share = np.array(records, dtype=np.float64).T
+    except ValueError:
+        raise _no_histogram(path, "must have three numbers in each line") from None
+    if (low[1:] != high[:-1]).any():
         raise _no_histogram(path, "has gaps: each bin begins where the one before it ends")
-    return Histogram([bins[0][0], *(high for _, high, _ in bins)], [share for _, _, share in bins])
-
-
-def _read_bins(path: StrPath, records: Sequence[Sequence[str]]) -> Iterator[tuple[float, float, float]]:
-    for line, record in enumerate(records, 2):
-        try:
-            low, high, share = (parse_number(float(cell), "prior") for cell in record)
-        except ValueError:
-            raise _no_histogram(path, f"has no three numbers in line {line}") from None
-        if not all(map(math.isfinite, (low, high, share))):
-            raise _no_histogram(path, f"has a number that is not finite in line {line}")
-        yield low, high, share
+    return Histogram([low[0], *high], share)
 
 
 def _no_histogram(path: StrPath, why: str) -> ParameterError:

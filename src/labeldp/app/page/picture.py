@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from textwrap import fill
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,23 +47,12 @@ _MODEL_NOTE = (
 )
 
 
-class _Mean(NamedTuple):
-    """The mean of released values, as text with its error, and a note on that."""
-
-    value: float
-    text: str
-    note: str
-
-    @classmethod
-    def of(cls, card: Card, values: Array) -> _Mean | None:
-        """Return the mean; None of values from a model, which are not for means."""
-        if "features" in card.content:
-            return None
-        terms, mean = card.terms, float(values.mean())
-        accuracy = Accuracy.under(terms.mechanisms[0], terms.priors[0], terms.bounds[0])
-        error = float(accuracy.error_of_mean(values.size))
-        text = f"their mean, {number(mean)} ± {number(error, 3)}"
-        return cls(mean, text, accuracy.describe_mean(values.size))
+def _accuracy_of(card: Card) -> Accuracy | None:
+    """Return the accuracy of means; None of values from a model, which are not for means."""
+    terms = card.terms
+    if "features" in card.content:
+        return None
+    return Accuracy.under(terms.mechanisms[0], terms.priors[0], terms.bounds[0])
 
 
 def draw_table(path: Path, card: Card) -> list[Picture]:
@@ -72,36 +61,37 @@ def draw_table(path: Path, card: Card) -> list[Picture]:
     names = [label] if card.terms.rows > MOST_ROWS else None  # a large table need not fit into memory
     table = pa.Table.from_batches(list(open_release(path, card, label=label).batches(names)))
     values = label_values(table.column(label).combine_chunks(), allow_missing=True)[0]
-    bounds, mean = card.terms.bounds[0], _Mean.of(card, values)
-    prior = None if mean is None else card.terms.priors[0]
+    accuracy, mean, stated = _accuracy_of(card), float(values.mean()), ""
+    prior = None if accuracy is None else card.terms.priors[0]
+    if accuracy is not None:
+        stated = f"their mean, {number(mean)} ± {number(float(accuracy.error_of_mean(values.size)), 3)}"
 
     def plot(axes: Any) -> None:
-        axes.axvspan(*bounds, color="#1b7a43", alpha=0.13, label="the bounds")
+        axes.axvspan(*card.terms.bounds[0], color="#1b7a43", alpha=0.13, label="the bounds")
         _, edges, _ = axes.hist(values, bins=50, color="#0057a3", alpha=0.6, label="released values")
         if prior is not None:
             counts = prior.density * (values.size * (edges[1] - edges[0]))
             axes.stairs(counts, prior.nodes, color="#7b3f98", label="likely distribution")
             axes.set_ylim(0, 1.1 * max(patch.get_height() for patch in axes.patches[1:51]))
-        if mean is not None:
-            axes.axvline(mean.value, color="#b04a00", lw=2, label=mean.text)
+        if stated:
+            axes.axvline(mean, color="#b04a00", lw=2, label=stated)
         axes.set(xlabel=label, ylabel="rows")
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=9)
 
     text = f"{values.size:,} released values of {label}. {_MODEL_NOTE}"
-    if mean is not None:
-        text = f"{values.size:,} released values of {label}, and {mean.text}. {mean.note} {_NOISE_NOTE}"
+    if accuracy is not None:
+        note = accuracy.describe_mean(values.size)
+        text = f"{values.size:,} released values of {label}, and {stated}. {note} {_NOISE_NOTE}"
     if prior is not None:
         text += " The line is a rough picture of the true values, which is private and was paid for."
     rows = first_rows(open_release(path, card, as_written=True))
     column = {"title": "The private column now", "image": draw(plot, 3.4), "text": text, "caption": "First rows"}
-    groups = [] if mean is None else _draw_groups(card, table, values)
+    groups = [] if accuracy is None else _draw_groups(accuracy, label, table, values)
     return [{**column, "rows": rows}, *groups]
 
 
-def _draw_groups(card: Card, table: Any, values: Array) -> list[Picture]:
+def _draw_groups(accuracy: Accuracy, label: str, table: Any, values: Array) -> list[Picture]:
     """Return the mean of each category of the first public column that has few, with its error."""
-    label, terms = str(card.content["file"]["column"]), card.terms
-    accuracy = Accuracy.under(terms.mechanisms[0], terms.priors[0], terms.bounds[0])
     for name in table.schema.names:
         categories = pc.fill_null(table.column(name).cast(pa.string()), "") if name != label else pa.array([""])
         names = pc.unique(categories).to_pylist()
