@@ -148,7 +148,7 @@ def page(
     FOLDER is read or written, nothing is sent elsewhere, and labels are never shown. It ends by its
     button, by Ctrl-C, or half an hour after its last page was closed.
 
-    Releases: what you release on the page, as privatize, fit and regress would, and its card and report.
+    Releases: what you release on the page, as privatize, fit and regress would, and its card.
     """
     from labeldp.app.page import serve
 
