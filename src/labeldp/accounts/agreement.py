@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 _NO_SOURCE = "its charges do not fit the source of a prior"
 _OTHER_PEOPLE = "all of its charges must have the same rows_per_person"
-_OTHER_GUARANTEE = "its charges do not give the guarantee it states"
-_OTHER_COST = "its charges do not give the cost it states"
 _NOT_PURE = "a mechanism has a δ, and charges pay for pure ε"
 _UNPAID_PRIOR = "the noise of a prior costs more than is charged for it"
 ROUNDING = 1e-9
@@ -62,15 +60,11 @@ def require_joint_agreement(entries: Data, terms: Terms, labels: Sequence[Data])
     """Refuse the card of several labels if it contradicts itself or one of them; each agrees with itself."""
     names = [label.get("label") for label in labels]
     require(None not in names and len(set(names)) == len(names), "each of its labels must have a name of its own")
-    require(entries["guarantee"] == terms.guarantee_of(entries.get("file", {})), _OTHER_GUARANTEE)
-    require(entries["cost"] == terms.stated_cost, _OTHER_COST)
+    _require_joint_statements(entries, terms)
     _require_scope(terms)
-    require(entries["secure"] == terms.secure, "it is as secure as the least secure of its labels")
     rows = {entries["rows"], entries.get("file", entries)["rows"], *(label["rows"] for label in labels)}
     require(len(rows) == 1, "its labels and its file must have the same rows")
     require(len({charge.rows_per_person for charge in terms.charges}) == 1, _OTHER_PEOPLE)
-    keys = [charge.key for charge in terms.charges]
-    require(len(set(keys)) == len(keys), "a charge pays for one of its labels alone")
     columns = entries.get("file", {}).get("columns")
     for label in labels:
         features = set(label.get("features", ()))
@@ -88,13 +82,27 @@ def require_fits_agreement(entries: Data, terms: Terms) -> None:
     require(len(same) == 1, "its fits are of labels in different units, or of different trust")
     require(not any(fit.charges_for("score") or fit.split for fit in fits), "a score is of one of its fits alone")
     require(entries["rows"] == terms.rows, "its rows are those of all fits")
-    require(entries["guarantee"] == terms.guarantee, _OTHER_GUARANTEE)
-    require(entries["cost"] == terms.stated_cost, _OTHER_COST)
-    require(entries["secure"] == terms.secure, "it is as secure as the least secure of its fits")
-    keys = [charge.key for charge in terms.charges]
-    require(len(set(keys)) == len(keys), "a charge pays for one of its fits alone")
+    _require_joint_statements(entries, terms)
     partitions = {charge.segments.partition for charge in terms.charges if charge.segments is not None}
     require(len(partitions - {None}) <= 1, "its segments are of different partitions")
+
+
+def _require_joint_statements(entries: Data, terms: Terms) -> None:
+    """Require the guarantee, cost and security of all labels or fits, and a charge for one of them alone."""
+    _require_statements(entries, terms)
+    require(entries["secure"] == terms.secure, "it is as secure as the least secure of its parts")
+    require(
+        len({charge.key for charge in terms.charges}) == len(terms.charges), "a charge pays for one part alone"
+    )
+
+
+def _require_statements(entries: Data, terms: Terms) -> None:
+    """Require the guarantee and the cost that follow from the charges."""
+    require(
+        entries["guarantee"] == terms.guarantee_of(entries.get("file", {})),
+        "its charges do not give the guarantee it states",
+    )
+    require(entries["cost"] == terms.stated_cost, "its charges do not give the cost it states")
 
 
 def cost_of_statistics(terms: Terms, purpose: str) -> Fraction:
@@ -115,9 +123,7 @@ def _require_charges(entries: Data, terms: Terms) -> None:
     require(bool(charges) and is_positive, "it must list charges, each with a positive epsilon")
     rows_per_person = {charge.rows_per_person for charge in charges}
     require(len(rows_per_person) == 1, _OTHER_PEOPLE)
-    guarantee = terms.guarantee_of(entries.get("file", {}))
-    require(entries["guarantee"] == guarantee, _OTHER_GUARANTEE)
-    require(entries["cost"] == terms.stated_cost, _OTHER_COST)
+    _require_statements(entries, terms)
     _require_scope(terms)
     is_summed = bool(terms.statistics) or any(map(terms.charges_for, ("sums", "mean", "score")))
     is_trusted = terms.trust == "curator" or not is_summed

@@ -338,16 +338,18 @@ def parse_charge(charge: Any) -> Charge:
     return charge
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """Sums of charges, exactly.
+def sums_by_segment(charges: Iterable[Charge]) -> tuple[Fraction, dict[str, Fraction]]:
+    """Return the sum of the charges without a segment, which all rows pay, and the sum of each segment."""
+    amounts: dict[str | None, list[Fraction]] = {None: []}
+    for charge in charges:
+        for name in (None,) if charge.segments is None else charge.segments.names:
+            amounts.setdefault(name, []).append(charge.budget.exact_epsilon)
+    common = exact_sum(amounts.pop(None))
+    return common, {name: exact_sum(values) for name, values in amounts.items() if name is not None}
 
-    Attributes
-    ----------
-    common : Fraction
-        The charges without a segment: the rows of all segments pay them.
-    by_segment : dict of Fraction
-        The charges of each segment.
+
+def total_of(charges: Iterable[Charge], segments: Segments | None = None) -> Budget:
+    """Return the charges without a segment and the largest sum of one segment, of all or of some.
 
     Examples
     --------
@@ -356,36 +358,12 @@ class Spending:
     >>> for night in ("Monday", "Tuesday"):
     ...     charge = ledger.charge("labels", epsilon=0.4, segment=night)
     >>> charge = ledger.charge("a table of all nights", epsilon=0.1)
-    >>> Spending.of(ledger.charges).total
+    >>> total_of(ledger.charges)
     Budget(epsilon=0.5)
     """
-
-    common: Fraction
-    by_segment: dict[str, Fraction]
-
-    @classmethod
-    def of(cls, charges: Iterable[Charge]) -> Spending:
-        """Return the sums of charges."""
-        amounts: dict[str | None, list[Fraction]] = {None: []}
-        for charge in charges:
-            for name in (None,) if charge.segments is None else charge.segments.names:
-                amounts.setdefault(name, []).append(charge.budget.exact_epsilon)
-        common = exact_sum(amounts.pop(None))
-        return cls(common, {name: exact_sum(values) for name, values in amounts.items() if name is not None})
-
-    @property
-    def total(self) -> Budget:
-        """The charges without a segment, and the largest sum of one segment."""
-        return Budget(exact_sum([self.common, max(self.by_segment.values(), default=Fraction(0))]))
-
-    def total_in(self, names: Iterable[str]) -> Budget:
-        """Return the largest total of the rows of some segments."""
-        return Budget(exact_sum([self.common, max(self.by_segment.get(name, Fraction(0)) for name in names)]))
-
-
-def total_of(charges: Iterable[Charge]) -> Budget:
-    """Return the total of charges of one ledger: no label pays for two segments."""
-    return Spending.of(charges).total
+    common, sums = sums_by_segment(charges)
+    names = sums if segments is None else segments.names
+    return Budget(exact_sum([common, max((sums.get(name, Fraction(0)) for name in names), default=Fraction(0))]))
 
 
 def sum_of(charges: Iterable[Charge]) -> Budget:
@@ -414,16 +392,10 @@ def refuse_overspend(limit: Budget | None, earlier: Sequence[Charge], charges: S
     if limit is None or total_of([*earlier, *charges]) <= limit:
         return
     segments = charges[0].segments
-    remaining = limit.minus(spent_before(earlier, segments))
+    remaining = limit.minus(total_of(earlier, segments))
     where = "" if segments is None else f" in segment {segments}"
     raise BudgetError(
         f"Budget exceeded: this costs {total_of(charges)}, and {rounded_up(remaining.exact_epsilon)} of "
         f"{rounded_up(limit.exact_epsilon)} is left{where}. Nothing was spent.",
         option="ledger",
     )
-
-
-def spent_before(charges: Iterable[Charge], segments: Segments | None) -> Budget:
-    """Return the total of the rows of some segments, or of all."""
-    spending = Spending.of(charges)
-    return spending.total if segments is None else spending.total_in(segments.names)

@@ -14,7 +14,7 @@ from labeldp.accounts.agreement import (
     require_fits_agreement,
     require_joint_agreement,
 )
-from labeldp.accounts.budget import Charge, Declaration, missing_charges, spent_before
+from labeldp.accounts.budget import Charge, Declaration, missing_charges, total_of
 from labeldp.accounts.explanation import Explanation, explain, explain_labels
 from labeldp.accounts.schema import CARDS
 from labeldp.accounts.terms import Terms, join_fits, join_terms
@@ -123,7 +123,7 @@ class Card:
         ledger_cost = None
         if recorded is not None:
             others = missing_charges(recorded, self.terms.charges)
-            ledger_cost = spent_before([*self.terms.charges, *others], self.terms.segments)
+            ledger_cost = total_of([*self.terms.charges, *others], self.terms.segments)
         if self.labels:
             contents = {name: (part.terms, part.content) for name, part in self.labels.items()}
             return explain_labels(self.terms, contents, ledger_cost)

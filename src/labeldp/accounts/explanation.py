@@ -185,7 +185,7 @@ def explain(
     label = entries.get("label", "private labels")
     proof = None if terms.charges else proof_of(terms.mechanisms[0])
     budget = terms.cost if proof is None else Budget(proof.epsilon)
-    ledger = None if ledger_cost is None or ledger_cost <= budget else ledger_cost
+    ledger = _beyond(budget, ledger_cost)
     warnings = _warnings(terms, (ledger or budget).epsilon)
     if proof is not None and proof.delta:
         warnings.append(_DELTA.format(delta=rounded_up(proof.delta, 3)))
@@ -218,7 +218,7 @@ def explain_labels(
     """
     parts = {name: explain(own, "release", entries) for name, (own, entries) in contents.items()}
     own, entries = next(iter(contents.values()))
-    ledger = _beyond(terms, ledger_cost)
+    ledger = _beyond(terms.cost, ledger_cost)
     sections = {
         heading: _merged({name: part.sections.get(heading, ()) for name, part in parts.items()})
         for heading in next(iter(parts.values())).sections
@@ -246,9 +246,9 @@ def _merged(sentences: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _beyond(terms: Terms, ledger_cost: Budget | None) -> Budget | None:
+def _beyond(cost: Budget, ledger_cost: Budget | None) -> Budget | None:
     """Return the total of a ledger, where that is more than a release cost."""
-    return None if ledger_cost is None or ledger_cost <= terms.cost else ledger_cost
+    return None if ledger_cost is None or ledger_cost <= cost else ledger_cost
 
 
 def _topic(terms: Terms, kind: str, entries: Data) -> str:

@@ -18,11 +18,10 @@ from labeldp.accounts.budget import (
     Budget,
     Charge,
     Purpose,
-    Spending,
     missing_charges,
     new_charge,
     parse_charge,
-    spent_before,
+    sums_by_segment,
 )
 from labeldp.accounts.ledger_chain import Chain, Extract, Header, Unit, chain_text, record_of, write_extract
 from labeldp.accounts.ledger_file import LedgerFile, has_charges
@@ -502,12 +501,12 @@ def _balance_notes(ledger: Ledger) -> list[str]:
         where = " for the person with the largest total"
     elif segments is not None:
         where = f" for rows of {segments}"
-        remaining = remaining and (ledger.limit or remaining).minus(spent_before(charges, segments))
+        remaining = remaining and (ledger.limit or remaining).minus(total_of(charges, segments))
     if remaining is None:
         notes = [f"The ledger {ledger.path} has {ledger.total} in all, and no limit."]
     else:
         notes = [f"The ledger {ledger.path} has {remaining} left{where}."]
-    earlier = Spending.of(missing_charges(charges, own)).by_segment
+    _, earlier = sums_by_segment(missing_charges(charges, own))
     if segments is not None and (names := [name for name in segments.names if name in earlier]):
         notes.append(f"Charged before: {Segments.of(names)}. Costs in one segment add up.")
     return notes

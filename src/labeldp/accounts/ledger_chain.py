@@ -26,7 +26,6 @@ from labeldp.accounts.budget import (
     Declaration,
     exact_sum,
     refuse_overspend,
-    spent_before,
     total_of,
 )
 from labeldp.accounts.segments import Name, Segments
@@ -211,7 +210,7 @@ class Chain:
         if self.rules.limit is None:
             return None
         is_shared = segment is None or self.rules.unit == "person"
-        spent = self.total if is_shared else spent_before(self.charges, Segments.of([str(segment)]))
+        spent = self.total if is_shared else total_of(self.charges, Segments.of([str(segment)]))
         return self.rules.limit.minus(spent)
 
     def refuse_overspend(self, charges: Sequence[Charge], reserve: Sequence[Charge]) -> None:

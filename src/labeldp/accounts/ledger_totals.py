@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from labeldp.accounts.budget import Budget, Spending, label_cost, sum_of
+from labeldp.accounts.budget import Budget, label_cost, sum_of, sums_by_segment
 from labeldp.accounts.ledger_chain import Chain
 
 
@@ -25,16 +25,16 @@ def describe_totals(chain: Chain) -> list[str]:
 
 def _describe_segments(chain: Chain) -> list[str]:
     """Return the largest segment, and who says that rows of different segments are different."""
-    spending = Spending.of(chain.charges)
-    if not spending.by_segment:
+    all_rows, sums = sums_by_segment(chain.charges)
+    if not sums:
         return []
-    largest = max(spending.by_segment, key=lambda name: spending.by_segment[name])
+    largest = max(sums, key=lambda name: sums[name])
     name = f" by {chain.partition}" if chain.partition else ""
     is_checked = all(charge.segments.checked for charge in chain.charges if charge.segments is not None)
     vouched = "as all their ids showed" if is_checked else "as the owner declares"
-    common = f", {Budget(spending.common)} for all rows" if spending.common else ""
+    common = f", {Budget(all_rows)} for all rows" if all_rows else ""
     return [
-        f"Segments{name}: {len(spending.by_segment):,}, up to {Budget(spending.by_segment[largest])} in "
+        f"Segments{name}: {len(sums):,}, up to {Budget(sums[largest])} in "
         f"{largest}{common}. Each row is in one, {vouched}.",
         f"A person with rows in all segments: {sum_of(chain.charges)}."
         if chain.rules.unit == "label"

@@ -76,13 +76,18 @@ class PriorEntry(TypedDict):
     origin: NotRequired[Origin]
 
 
-class Common(Envelope):
-    """The common entries of the cards of a release, of rows and of a model."""
+class Statements(Envelope):
+    """The statements of every card of labels that were used."""
 
     guarantee: str
     cost: Amounts
     secure: bool
     rows: Positive
+
+
+class Common(Statements):
+    """The common entries of the cards of a release, of rows and of a model."""
+
     trust: Trust
     bounds: list[Bounds]
     mechanisms: Annotated[list[Mechanism], at_most(MAX_MECHANISMS)]
@@ -139,13 +144,9 @@ class ReleaseCard(Common):
     release: NotRequired[str]
 
 
-class ReleasesCard(Envelope):
+class ReleasesCard(Statements):
     """The card of several labels of the same rows; each has the entries of a release, and is read as one."""
 
-    guarantee: str
-    cost: Amounts
-    secure: bool
-    rows: Positive
     labels: Annotated[list[Data], at_most(MAX_LABELS)]
     file: NotRequired[FileEntry]
 
@@ -189,8 +190,8 @@ class FitEntry(TypedDict):
     pvalue: NotRequired[Share]
 
 
-class ModelCard(Common):
-    """The card of a model."""
+class ModelFacts(TypedDict):
+    """The public facts of a model."""
 
     model: str
     label: NotRequired[str]
@@ -199,6 +200,11 @@ class ModelCard(Common):
     format: NotRequired[Natural]
     files: NotRequired[dict[str, Hash]]
     versions: NotRequired[dict[str, str]]
+
+
+class ModelCard(Common, ModelFacts):
+    """The card of a model."""
+
     quality: NotRequired[QualityEntry]
     split: NotRequired[Split]
     label_transform: NotRequired[Transform]
@@ -207,21 +213,10 @@ class ModelCard(Common):
     fit: NotRequired[FitEntry]
 
 
-class UpdatedModelCard(Envelope):
+class UpdatedModelCard(Statements, ModelFacts):
     """The card of a model that learnt on; each fit has the entries of a model, and is read as one."""
 
-    guarantee: str
-    cost: Amounts
-    secure: bool
-    rows: Positive
     fits: Annotated[list[Data], at_most(MAX_FITS)]
-    model: str
-    label: NotRequired[str]
-    note: NotRequired[str]
-    features: NotRequired[list[str]]
-    format: NotRequired[Natural]
-    files: NotRequired[dict[str, Hash]]
-    versions: NotRequired[dict[str, str]]
 
 
 CARDS: dict[str, Any] = {

@@ -159,9 +159,9 @@ class Terms:
 
     def without_score(self) -> Terms:
         """Return the terms of a model alone."""
-        charges = tuple(charge for charge in self.charges if charge.purpose != "score")
-        statistics = tuple(statistic for statistic in self.statistics if statistic.purpose != "score")
-        return replace(self, charges=charges, statistics=statistics, split=None)
+        lists = {"charges": self.charges, "statistics": self.statistics}
+        unscored = {name: tuple(one for one in items if one.purpose != "score") for name, items in lists.items()}
+        return replace(self, split=None, **unscored)
 
     @property
     def cost(self) -> Budget:
@@ -169,7 +169,9 @@ class Terms:
 
         Of a model with updates, and rows counted by people: the sum over all of them, as a person may be in each.
         """
-        return sum_of_costs(self.fits) if self.counts_people and self.fits else total_of(self.charges)
+        if self.fits and self.counts_people:
+            return Budget(exact_sum(fit.cost.exact_epsilon for fit in self.fits))
+        return total_of(self.charges)
 
     @property
     def counts_people(self) -> bool:
@@ -273,18 +275,14 @@ class Terms:
         once = {id(mechanism): canonical(plain(mechanism)) for mechanism in self.mechanisms}
         texts = [once[id(mechanism)] for mechanism in self.mechanisms]
         distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-        lists = {name: getattr(self, name) for name in ("bounds", "priors", "charges", "statistics")}
-        optional = {
-            name: getattr(self, name)
-            for name in ("split", "label_transform", "people")
-            if getattr(self, name) is not None
-        }
+        names = ("bounds", "priors", "charges", "statistics", "split", "label_transform", "people")
+        fields = {name: getattr(self, name) for name in names}
         content = {
             **self.joint_content(entries.get("file", {})),
             "trust": self.trust,
             "mechanisms": list(map(json.loads, distinct)),
             "parts": [distinct[text] for text in texts],
-            **plain(lists | optional),
+            **{name: plain(value) for name, value in fields.items() if value is not None},
             **plain(self.declaration),
         }
         return {**entries, **content}
@@ -304,23 +302,16 @@ def join_terms(terms: Sequence[Terms]) -> Terms:
     """
     if len(terms) == 1:
         return terms[0]
-    return Terms(
-        rows=terms[0].rows,
-        mechanisms=tuple(chain.from_iterable(one.mechanisms for one in terms)),
-        priors=tuple(chain.from_iterable(one.priors for one in terms)),
-        charges=tuple(chain.from_iterable(one.charges for one in terms)),
-        bounds=tuple(chain.from_iterable(one.bounds for one in terms)),
-        trust="curator" if any(one.trust == "curator" for one in terms) else "local",
-        secure=all(one.secure for one in terms),
-        statistics=tuple(chain.from_iterable(one.statistics for one in terms)),
-        declaration=terms[0].declaration,
-        people=terms[0].people,
-    )
+    lists = ("mechanisms", "priors", "charges", "bounds", "statistics")
+    return _joined(terms, *lists, label_transform=None)
 
 
-def sum_of_costs(parts: Sequence[Terms]) -> Budget:
-    """Return the sum of costs, for a person who is in all parts."""
-    return Budget(exact_sum(part.cost.exact_epsilon for part in parts))
+def _joined(parts: Sequence[Terms], *lists: str, **fields: Any) -> Terms:
+    """Return the terms of the first part with lists of all parts; they are as secure as the least secure part."""
+    joined = {name: tuple(chain.from_iterable(getattr(part, name) for part in parts)) for name in lists}
+    trust = "curator" if any(part.trust == "curator" for part in parts) else "local"
+    is_secure = all(part.secure for part in parts)
+    return replace(parts[0], trust=trust, secure=is_secure, split=None, **joined, **fields)
 
 
 def join_fits(fits: Sequence[Terms]) -> Terms:
@@ -334,19 +325,9 @@ def join_fits(fits: Sequence[Terms]) -> Terms:
     >>> join_fits(parts).cost, join_fits(parts).rows
     (Budget(epsilon=0.5), 2)
     """
-    return Terms(
-        rows=sum(fit.rows for fit in fits),
-        mechanisms=tuple(chain.from_iterable(fit.mechanisms for fit in fits)),
-        priors=(),
-        charges=tuple(chain.from_iterable(fit.charges for fit in fits)),
-        bounds=fits[0].bounds,
-        trust="curator" if any(fit.trust == "curator" for fit in fits) else "local",
-        secure=all(fit.secure for fit in fits),
-        statistics=tuple(chain.from_iterable(fit.statistics for fit in fits)),
-        declaration=fits[0].declaration,
-        label_transform=fits[0].label_transform,
-        fits=tuple(fits),
-    )
+    lists = ("mechanisms", "charges", "statistics")
+    rows = sum(fit.rows for fit in fits)
+    return _joined(fits, *lists, rows=rows, fits=tuple(fits), priors=(), people=None)
 
 
 def card_of_labels(labels: Mapping[str, tuple[Terms, Data]], **more: Any) -> str:

@@ -9,7 +9,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from labeldp.accounts.budget import Budget, group_budget, refuse_overspend, spent_before
+from labeldp.accounts.budget import Budget, group_budget, refuse_overspend, total_of
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.ledger_file import has_charges
 from labeldp.accounts.numbers import odds_figures
@@ -128,7 +128,7 @@ def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems:
     )
     past_cost = Budget(0)
     with collect_problem(problems, "segment"):
-        past_cost = spent_before(book.charges if book else (), Scope.parse(segment=options["segment"]).segments)
+        past_cost = total_of(book.charges if book else (), Scope.parse(segment=options["segment"]).segments)
     return {
         "book": book,
         "plan": plan,

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from labeldp._atomic import atomic_file
-from labeldp.accounts.budget import spent_before
+from labeldp.accounts.budget import total_of
 from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger, note_other_ledgers
 from labeldp.accounts.numbers import odds_figures
@@ -74,7 +74,7 @@ def release_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
         return unfinished.at("budget")
     state = work.state if work else "ready"  # once: the thread may end while the page is rendered
     book, segments = release.open_ledger(), release.price.segments
-    past = spent_before(book.charges, segments)
+    past = total_of(book.charges, segments)
     return {
         "release": release,
         "work": work,

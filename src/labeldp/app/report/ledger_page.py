@@ -6,10 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from labeldp.accounts.budget import Budget, Charge, Spending, label_cost, rounded_up, sum_of
+from labeldp.accounts.budget import Budget, Charge, label_cost, rounded_up, sum_of, sums_by_segment
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.ledger_chain import Chain, Extract
 from labeldp.accounts.ledger_totals import describe_totals, median_total
@@ -113,7 +114,7 @@ def plot_balances(axes: Any, balances: Sequence[Balance], book: Ledger | Extract
         axes.step(times, values, where="post", label=name)
     latest = {name: charge for charge in book.charges if charge.segments for name in charge.segments.names}
     if latest:
-        sums = Spending.of(book.charges).by_segment
+        sums = sums_by_segment(book.charges)[1]
         places = list(map(_time_of, latest.values()))
         axes.plot(
             places, [Budget(sums[name]).epsilon for name in latest], ".", ms=3, color="0.5", label="each segment"
@@ -127,11 +128,11 @@ def plot_balances(axes: Any, balances: Sequence[Balance], book: Ledger | Extract
 
 def _list_segments(chain: Chain, limit: Budget | None) -> list[list[str]]:
     """Return the cost of one row of each segment, and the rest of the limit where it is one of a label."""
-    spending = Spending.of(chain.charges)
+    common, sums = sums_by_segment(chain.charges)
     has_rest = limit is not None and chain.rules.unit == "label"
     rows = [["segment", "ε", *(["left"] if has_rest else [])]]
-    for name in spending.by_segment or [""]:
-        total = spending.total_in([name])
+    for name in sums or [""]:
+        total = Budget(common + sums.get(name, Fraction(0)))
         rest = [rounded_up(limit.minus(total).exact_epsilon)] if limit is not None and has_rest else []
         rows.append([name or "all rows", rounded_up(total.exact_epsilon), *rest])
     return rows
