@@ -563,8 +563,10 @@ def check_scope(card: Card) -> str:
     own = [one.get("segments") for one in charges if not is_alone(one)]
     require(all(one == own[0] for one in own), "charges for the same rows are in different segments")
     people = card.get("people", {"people": card["rows"]})
-    right = card["rows"] <= people["people"] * k and k <= people.get("most_rows_per_person", k)
+    right = people["people"] <= card["rows"] <= people["people"] * k and k <= people.get("most_rows_per_person", k)
     require(right, "the people of the card do not have so many rows")
+    has_rows = people.get("exhausted", 0) <= people.get("rows_left_out", 0)
+    require(has_rows, "people without budget have rows that are left out")
     vouched = "as its owner declares" if "people" not in card else "as the card says that they were counted"
     return f"{k} rows of a person at most, {vouched}; {len(listed)} charges have segments"
 

@@ -408,9 +408,11 @@ def test_a_card_in_another_segment_or_of_fewer_rows_than_its_ledger_has_is_not_i
             change(one)
         assert missing_charges(Card.parse(forged_card(forged)).terms.charges, ledger.charges)
         assert verify_independently(forged_card(forged), ledger.to_extract()) == "not valid"
-    card["people"]["people"] = 10
-    with pytest.raises(CardError, match="people"):
-        Card.parse(forged_card(card))
+    for impossible in ({"people": 10}, {"people": 41}, {"exhausted": 1}):
+        forged = forged_card(card | {"people": card["people"] | impossible})
+        with pytest.raises(CardError, match="people"):
+            Card.parse(forged)
+        assert verify_independently(forged, ledger.to_extract()) == "not valid"
 
 
 def test_the_tables_of_ids_are_part_of_what_is_checked_before_a_copy_is_made(path, tmp_path):

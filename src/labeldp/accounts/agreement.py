@@ -141,9 +141,10 @@ def _require_scope(terms: Terms) -> None:
     require(len(segments) <= 1, "charges for the same rows are in different segments")
     people = terms.people
     if people is not None:
-        is_enough = terms.rows <= people.people * terms.rows_per_person
+        is_possible = people.people <= terms.rows <= people.people * terms.rows_per_person
         most = people.most_rows_per_person or terms.rows_per_person
-        require(is_enough and terms.rows_per_person <= most, "its people do not have so many rows")
+        require(is_possible and terms.rows_per_person <= most, "its people do not have so many rows")
+        require(people.exhausted <= people.rows_left_out, "people without budget have rows that are left out")
 
 
 def _require_statistics(terms: Terms) -> None:

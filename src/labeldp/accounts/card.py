@@ -181,21 +181,10 @@ def _terms(kind: str, entries: Data) -> Terms:
         raise CardError("the card shows no mechanism, so nothing says how labels were released")
     if list(dict.fromkeys(numbers)) != list(range(len(mechanisms))):
         raise CardError("the card must list each mechanism once, in the order in which its parts name them")
-    return Terms(
-        rows=entries["rows"],
-        mechanisms=tuple(mechanisms[number] for number in numbers),
-        priors=tuple(entries["priors"]),
-        charges=tuple(entries["charges"]),
-        bounds=tuple(map(tuple, entries["bounds"])),
-        trust=entries["trust"],
-        secure=entries["secure"],
-        statistics=tuple(entries["statistics"]),
-        split=entries.get("split"),
-        declaration=Declaration(
-            intended_use=entries.get("intended_use"),
-            recipient=entries.get("recipient"),
-            bounds_reason=entries.get("bounds_reason"),
-        ),
-        label_transform=entries.get("label_transform"),
-        people=entries.get("people"),
-    )
+    names = ("rows", "trust", "secure", "split", "label_transform", "people")
+    fields = {name: entries.get(name) for name in names}
+    lists = {name: tuple(entries[name]) for name in ("priors", "charges", "statistics")}
+    statements = {name: entries.get(name) for name in ("intended_use", "recipient", "bounds_reason")}
+    entries = {**fields, **lists, "bounds": tuple(map(tuple, entries["bounds"]))}
+    used = tuple(mechanisms[number] for number in numbers)
+    return Terms(mechanisms=used, declaration=Declaration(**statements), **entries)

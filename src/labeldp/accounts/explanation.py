@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -185,19 +185,31 @@ def explain(
     label = entries.get("label", "private labels")
     proof = None if terms.charges else proof_of(terms.mechanisms[0])
     budget = terms.cost if proof is None else Budget(proof.epsilon)
-    ledger = _beyond(budget, ledger_cost)
-    warnings = _warnings(terms, (ledger or budget).epsilon)
-    if proof is not None and proof.delta:
-        warnings.append(_DELTA.format(delta=rounded_up(proof.delta, 3)))
-    sections = {**_sections(terms, wording, entries), "What it means": _meaning(terms, wording, budget, ledger)}
+    title = f"Private labels in {name}" if name else wording.title.format(label=label)
+    warnings = [_DELTA.format(delta=rounded_up(proof.delta, 3))] if proof is not None and proof.delta else []
+    return _explanation(title, terms, wording, budget, ledger_cost, _sections(terms, wording, entries), warnings)
+
+
+def _explanation(
+    title: str,
+    terms: Terms,
+    wording: Wording,
+    budget: Budget,
+    ledger_cost: Budget | None,
+    sections: Mapping[str, Sequence[str]],
+    warnings: Sequence[str] = (),
+) -> Explanation:
+    """Return an explanation, with the meaning of the budget and of a ledger with a larger total."""
+    ledger = None if ledger_cost is None or ledger_cost <= budget else ledger_cost
+    sections = {**sections, "What it means": _meaning(terms, wording, budget, ledger)}
     if not terms.secure:
         sections |= _NOTHING
     return Explanation(
-        title=f"Private labels in {name}" if name else wording.title.format(label=label),
+        title=title,
         budget=budget,
         ledger=ledger,
         private=terms.secure,
-        warnings=tuple(warnings),
+        warnings=(*_warnings(terms, (ledger or budget).epsilon), *warnings),
         sections={heading: tuple(filter(None, lines)) for heading, lines in sections.items() if any(lines)},
     )
 
@@ -218,23 +230,14 @@ def explain_labels(
     """
     parts = {name: explain(own, "release", entries) for name, (own, entries) in contents.items()}
     own, entries = next(iter(contents.values()))
-    ledger = _beyond(terms.cost, ledger_cost)
     sections = {
         heading: _merged({name: part.sections.get(heading, ()) for name, part in parts.items()})
         for heading in next(iter(parts.values())).sections
     }
     sections["What it cost"] = (f"{terms.cost} for all labels of a row:", *sections["What it cost"])
-    if terms.secure:
-        wording = _WORDING[_topic(own, "release", entries)]
-        sections["What it means"] = tuple(_meaning(terms, wording, terms.cost, ledger))
-    return Explanation(
-        title=f"A release of {len(contents)} private labels of each row",
-        budget=terms.cost,
-        ledger=ledger,
-        private=terms.secure,
-        warnings=tuple(_warnings(terms, (ledger or terms.cost).epsilon)),
-        sections=sections,
-    )
+    title = f"A release of {len(contents)} private labels of each row"
+    wording = _WORDING[_topic(own, "release", entries)]
+    return _explanation(title, terms, wording, terms.cost, ledger_cost, sections)
 
 
 def _merged(sentences: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
@@ -244,11 +247,6 @@ def _merged(sentences: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     for name, own in sentences.items():
         lines |= {sentence if sentence in common else f"{name}: {sentence}": None for sentence in own}
     return tuple(lines)
-
-
-def _beyond(cost: Budget, ledger_cost: Budget | None) -> Budget | None:
-    """Return the total of a ledger, where that is more than a release cost."""
-    return None if ledger_cost is None or ledger_cost <= cost else ledger_cost
 
 
 def _topic(terms: Terms, kind: str, entries: Data) -> str:

@@ -69,7 +69,8 @@ class Ledger:
             raise ParameterError(Setting("limit"), " must be a Budget, for example Budget(epsilon=3.0)")
         self._file: LedgerFile | None = None
         self._memory = Chain("the ledger")  # of a ledger without a file, which belongs to one process
-        self._memory.header = Header(limit)
+        self._records = [chain_text(plain(Header(limit)), "")]
+        self._memory.add(*self._records[0])
         self._own: list[Charge] = []
         self._reserve: tuple[Charge, ...] = ()
         self._owner, self._lock = os.getpid(), threading.RLock()
@@ -221,7 +222,7 @@ class Ledger:
         >>> ledger.remaining(), ledger.remaining(segment="Monday"), ledger.remaining(segment="Tuesday")
         (Budget(epsilon=0.3), Budget(epsilon=0.3), Budget(epsilon=1.0))
         """
-        return self.chain.remaining(segment)
+        return self.chain.remaining(None if segment is None else Segments.of([segment]))
 
     def total_of_person(self, person: str | int) -> Budget:
         """Return the total of a person, in a ledger for people.
@@ -230,6 +231,7 @@ class Ledger:
         ----------
         person : str or int
         """
+        self._require_people()
         people = IdColumn.parse([person], "person")
         with self._require_file().ids(people) as ids:
             return Budget(Fraction(ids.totals(people)[0]))
@@ -279,18 +281,11 @@ class Ledger:
         >>> json.loads(ledger.to_extract())["total"]
         '2/5'
         """
-        records = self._chained_charges() if self._file is None else self._file.records()
+        records = self._records if self._file is None else self._file.records()
         chain = Chain("the ledger")
         for text, digest in records:
             chain.add(text, digest)
         return write_extract(records, chain.total)
-
-    def _chained_charges(self) -> list[tuple[str, str]]:
-        """Return the records of a ledger in memory."""
-        records = [chain_text(plain(self._memory.rules), "")]
-        for charge in self._memory.charges:
-            records.append(chain_text(record_of({"charges": [charge]}), records[-1][1]))
-        return records
 
     @property
     def is_copy(self) -> bool:
@@ -408,8 +403,9 @@ class Ledger:
         else:
             with self._lock:
                 self._memory.refuse_overspend(charges, self._reserve)
-                self._memory.partition = self._memory.partition_with(charges)
-                self._memory.charges.extend(charges)
+                record = chain_text(record_of({"charges": charges}), self._memory.last)
+                self._memory.add(*record)
+                self._records.append(record)
         self._own.extend(charges)
 
     @contextmanager
@@ -457,7 +453,8 @@ def _copy(limit: Budget | None, total: Budget) -> Ledger:
     """Return the copy of a ledger in memory that a pickle holds; it takes no charge."""
     ledger = Ledger(limit)
     if total != Budget(0):
-        ledger._memory.charges = [new_charge("all that was spent before pickling", total, purpose="other")]
+        ledger.charge_all([new_charge("all that was spent before pickling", total, purpose="other")])
+        ledger._own.clear()
     ledger._owner = 0
     return ledger
 
@@ -496,16 +493,12 @@ def _balance_notes(ledger: Ledger) -> list[str]:
     """Return the remaining budget of the rows that were charged last, and whether they were charged before."""
     charges, own = ledger.charges, ledger.own_charges
     segments = own[-1].segments if own else None
-    where, remaining = "", ledger.remaining()
+    remaining = ledger.chain.remaining(segments)
+    where = "" if segments is None else f" for rows of {segments}"
     if ledger.unit == "person":
         where = " for the person with the largest total"
-    elif segments is not None:
-        where = f" for rows of {segments}"
-        remaining = remaining and (ledger.limit or remaining).minus(total_of(charges, segments))
-    if remaining is None:
-        notes = [f"The ledger {ledger.path} has {ledger.total} in all, and no limit."]
-    else:
-        notes = [f"The ledger {ledger.path} has {remaining} left{where}."]
+    balance = f"{ledger.total} in all, and no limit" if remaining is None else f"{remaining} left{where}"
+    notes = [f"The ledger {ledger.path} has {balance}."]
     _, earlier = sums_by_segment(missing_charges(charges, own))
     if segments is not None and (names := [name for name in segments.names if name in earlier]):
         notes.append(f"Charged before: {Segments.of(names)}. Costs in one segment add up.")

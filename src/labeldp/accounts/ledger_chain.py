@@ -13,10 +13,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from labeldp._atomic import StrPath, read_regular
 from labeldp._values import Data
@@ -31,7 +30,7 @@ from labeldp.accounts.budget import (
 from labeldp.accounts.segments import Name, Segments
 from labeldp.errors import CardError, DataError, LabelDPError, LedgerError
 from labeldp.mechanisms.card_format import VERSION, require_version
-from labeldp.mechanisms.typed_data import Hash, Positive, canonical, optional, plain, read
+from labeldp.mechanisms.typed_data import Hash, Limit, Positive, canonical, optional, plain, read
 
 SCHEMA = "labeldp.ledger/1"
 EXTRACT_SCHEMA = "labeldp.ledger-extract/1"
@@ -99,11 +98,12 @@ class _Entry(TypedDict):
 class _Extract(TypedDict):
     """The extract of a ledger."""
 
-    schema: str
+    schema: Annotated[str, Limit(lambda schema: schema == EXTRACT_SCHEMA, EXTRACT_SCHEMA)]
     total: Budget
     records: list[_Entry]
 
 
+@dataclass
 class Chain:
     """The charges of a ledger, read record by record.
 
@@ -130,22 +130,19 @@ class Chain:
         The number of people who were withdrawn.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.header: Header | None = None
-        self.charges: list[Charge] = []
-        self.count = 0
-        self.last = ""
-        self.partition: str | None = None
-        self.people: Counter[Fraction] = Counter()
-        self.ids: dict[str, str] = {}
-        self.withdrawn = 0
+    name: str
+    header: Header | None = None
+    charges: list[Charge] = field(default_factory=list)
+    count: int = 0
+    last: str = ""
+    partition: str | None = None
+    people: Counter[Fraction] = field(default_factory=Counter)
+    ids: dict[str, str] = field(default_factory=dict)
+    withdrawn: int = 0
 
     def copy(self) -> Chain:
         """Return a copy, to which records can be added."""
-        chain = copy(self)
-        chain.charges, chain.ids = list(self.charges), dict(self.ids)
-        return chain
+        return dataclasses.replace(self, charges=[*self.charges], ids={**self.ids})
 
     def add(self, text: object, digest: object) -> None:
         """Add a record, if it is the next one.
@@ -205,12 +202,11 @@ class Chain:
             return Budget(max(self.people, default=Fraction(0)))
         return total_of(self.charges)
 
-    def remaining(self, segment: str | None = None) -> Budget | None:
-        """Return what the limit leaves for all rows, or for those of a segment; None without a limit."""
+    def remaining(self, segments: Segments | None = None) -> Budget | None:
+        """Return what the limit leaves for all rows, or for those of some segments; None without a limit."""
         if self.rules.limit is None:
             return None
-        is_shared = segment is None or self.rules.unit == "person"
-        spent = self.total if is_shared else total_of(self.charges, Segments.of([str(segment)]))
+        spent = self.total if self.rules.unit == "person" else total_of(self.charges, segments)
         return self.rules.limit.minus(spent)
 
     def refuse_overspend(self, charges: Sequence[Charge], reserve: Sequence[Charge]) -> None:
@@ -371,7 +367,7 @@ class Extract:
 
     def remaining(self, segment: str | None = None) -> Budget | None:
         """Return the limit minus the total, or None without a limit; see `Ledger.remaining`."""
-        return self.chain.remaining(segment)
+        return self.chain.remaining(None if segment is None else Segments.of([segment]))
 
 
 def write_extract(records: Sequence[tuple[str, str]], total: Budget) -> str:
@@ -389,15 +385,11 @@ def write_extract(records: Sequence[tuple[str, str]], total: Budget) -> str:
 
 def _read_extract(text: str, name: str) -> _Extract:
     """Return the content of an extract, by its schema."""
-    refused = f"{name} is not the extract of a ledger, which labeldp ledger --json writes"
     try:
-        data: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        raise LedgerError(refused) from None
-    if not isinstance(data, dict) or data.get("schema") != EXTRACT_SCHEMA:
-        raise LedgerError(refused)
-    try:
-        content: _Extract = read(_Extract, data, "the extract")
-    except LabelDPError as error:
-        raise LedgerError(f"{name} is not valid: {error}") from None
+        content: _Extract = read(_Extract, json.loads(text), name)
+    except (LabelDPError, ValueError, RecursionError) as error:
+        why = f": {error}" if isinstance(error, LabelDPError) else ""
+        raise LedgerError(
+            f"{name} is not the extract of a ledger, which labeldp ledger --json writes{why}"
+        ) from None
     return content

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -59,11 +60,15 @@ class IdTables:
         hashes = self._hashes(scope.ids, "id")
         names = scope.segments.names if scope.segment is None else scope.segment.distinct
         codes = np.zeros_like(scope.ids.codes) if scope.segment is None else scope.segment.codes
-        rows = {(hashes[place], names[code]) for place, code in zip(scope.ids.codes, codes, strict=True)}
-        known = zip(hashes, self._values("ids", hashes, ""), strict=True)
-        segments = dict(rows) | {digest: segment for digest, segment in known if segment}
-        clashes = sum(segments[digest] != segment for digest, segment in rows)
-        self._write("ids", segments.items())
+        pairs = set(zip(scope.ids.codes.tolist(), codes.tolist(), strict=True))
+        clashes = 0
+
+        def keep(segment: str, other: str) -> str:
+            nonlocal clashes
+            clashes += segment != other
+            return segment
+
+        self._merge("ids", ((hashes[place], names[code]) for place, code in pairs), keep)
         if clashes:
             raise ParameterError(
                 f"{clashes:,} of {len(hashes):,} ids were released in another segment, and rows of different "
@@ -73,26 +78,39 @@ class IdTables:
 
     def charge(self, people: IdColumn, price: Fraction, reserved: Fraction, limit: Budget | None) -> list[Move]:
         """Add the price of their rows to the totals of people, or refuse; return the numbers of people moved."""
-        hashes, counts = self._hashes(people, "person"), people.counts.tolist()
-        accounts = list(zip(self._values("people", hashes, "0"), counts, strict=True))
-        moves = [(Fraction(total), rows, number) for (total, rows), number in sorted(Counter(accounts).items())]
+        counts = people.counts.tolist()
+        amounts = {rows: str(rows * price) for rows in set(counts)}
+        rows_of = {amount: rows for rows, amount in amounts.items()}
+        moved = Counter(("0", rows) for rows in counts)  # as if all were newcomers
+
+        @cache
+        def sum_of(total: str, amount: str) -> str:
+            return str(exact_sum([Fraction(total), Fraction(amount)]))
+
+        def add(total: str, amount: str) -> str:
+            rows = rows_of[amount]
+            moved["0", rows] -= 1
+            moved[total, rows] += 1
+            return sum_of(total, amount)
+
         withdrawn = int(self.withdrawn(people).sum())
-        over = sum(number for total, rows, number in moves if _passes(total, rows * (price + reserved), limit))
+        charged = map(amounts.__getitem__, counts)
+        self._merge("people", zip(self._hashes(people, "person"), charged, strict=True), add)
+        moves = [(Fraction(total), rows, count) for (total, rows), count in sorted((+moved).items())]
+        over = sum(count for total, rows, count in moves if _passes(total, rows * (price + reserved), limit))
         if over or withdrawn:
             raise BudgetError(
                 f"Budget exceeded for {over + withdrawn:,} of {len(people.distinct):,} people: this would pass "
                 "the limit of their own accounts, or they were withdrawn. Nothing was spent: leave their rows out",
                 option="ledger",
             )
-        after = {account: str(exact_sum([Fraction(account[0]), account[1] * price])) for account in set(accounts)}
-        self._write("people", zip(hashes, map(after.__getitem__, accounts), strict=True))
         return moves
 
     def exhausted(self, people: IdColumn, price: Fraction, limit: Budget | None) -> Mask:
         """Return the people whose rows would pass a limit, or who were withdrawn."""
-        accounts = list(zip(self.totals(people), people.counts.tolist(), strict=True))
-        passes = {account: _passes(Fraction(account[0]), account[1] * price, limit) for account in set(accounts)}
-        is_over: Mask = np.array([passes[account] for account in accounts], dtype=bool)
+        pairs = list(zip(self.totals(people), people.counts.tolist(), strict=True))
+        passes = {(total, rows): _passes(Fraction(total), rows * price, limit) for total, rows in set(pairs)}
+        is_over: Mask = np.array([passes[pair] for pair in pairs], dtype=bool)
         return is_over | self.withdrawn(people)
 
     def totals(self, people: IdColumn) -> list[str]:
@@ -109,19 +127,24 @@ class IdTables:
 
     def withdraw(self, people: IdColumn) -> int:
         """Mark people as withdrawn; return the number of those who were not before."""
-        new = int((~self.withdrawn(people)).sum())
-        self._write("ids", ((digest, WITHDRAWN) for digest in self._hashes(people, "withdrawn")))
-        return new
+        new = ~self.withdrawn(people)
+        hashes = self._hashes(people, "withdrawn")
+        self._merge("ids", ((digest, WITHDRAWN) for digest in hashes), lambda value, _: value)
+        return int(new.sum())
 
     def _values(self, table: str, hashes: Iterable[bytes], default: str) -> list[str]:
         find = self._connection.cursor()
         question = f"SELECT value FROM {table} WHERE hash = ?"  # noqa: S608 (one of two names)
         return [(find.execute(question, (digest,)).fetchone() or (default,))[0] for digest in hashes]
 
-    def _write(self, table: str, rows: Iterable[tuple[bytes, str]]) -> None:
-        """Write the values of hashes, in the place of earlier ones."""
-        insert = f"INSERT OR REPLACE INTO {table} VALUES (?, ?)"  # noqa: S608
-        self._connection.executemany(insert, sorted(rows))  # neighbours lie on the same page
+    def _merge(self, table: str, rows: Iterable[tuple[bytes, str]], combine: Callable[[str, str], str]) -> None:
+        """Insert values of hashes; a value that is there is combined with the new one."""
+        self._connection.create_function("combine", 2, combine)
+        self._connection.executemany(
+            f"INSERT INTO {table} VALUES (?, ?) ON CONFLICT (hash) "  # noqa: S608
+            "DO UPDATE SET value = combine(value, excluded.value)",
+            sorted(rows),  # neighbours lie on the same page
+        )
 
     def _hashes(self, column: IdColumn, use: str) -> list[bytes]:
         """Return a keyed hash of each distinct id, another one for each use."""

@@ -159,9 +159,9 @@ class Terms:
 
     def without_score(self) -> Terms:
         """Return the terms of a model alone."""
-        lists = {"charges": self.charges, "statistics": self.statistics}
-        unscored = {name: tuple(one for one in items if one.purpose != "score") for name, items in lists.items()}
-        return replace(self, split=None, **unscored)
+        charges = tuple(charge for charge in self.charges if charge.purpose != "score")
+        statistics = tuple(statistic for statistic in self.statistics if statistic.purpose != "score")
+        return replace(self, charges=charges, statistics=statistics, split=None)
 
     @property
     def cost(self) -> Budget:
@@ -308,7 +308,8 @@ def join_terms(terms: Sequence[Terms]) -> Terms:
 
 def _joined(parts: Sequence[Terms], *lists: str, **fields: Any) -> Terms:
     """Return the terms of the first part with lists of all parts; they are as secure as the least secure part."""
-    joined = {name: tuple(chain.from_iterable(getattr(part, name) for part in parts)) for name in lists}
+    columns = {name: [getattr(part, name) for part in parts] for name in lists}
+    joined: dict[str, Any] = {name: tuple(chain.from_iterable(column)) for name, column in columns.items()}
     trust = "curator" if any(part.trust == "curator" for part in parts) else "local"
     is_secure = all(part.secure for part in parts)
     return replace(parts[0], trust=trust, secure=is_secure, split=None, **joined, **fields)

@@ -278,6 +278,18 @@ def test_a_damaged_ledger_is_exit_3_and_is_not_repaired(book):
     run("ledger", book.parent, code=3)
 
 
+@pytest.mark.parametrize("person", ["anna", 7])
+def test_a_person_withdrawn_at_the_shell_is_in_no_further_release(person, tmp_path):
+    path = tmp_path / "people.db"
+    ledger = ldp.Ledger.open(path, limit=ldp.Budget(3), unit="person")
+    ledger.charge("labels", epsilon=0.5, person=[person])
+    assert "Withdrawn" in run("ledger", path, "--withdraw", person).stderr
+    with pytest.raises(ldp.BudgetError, match="withdrawn"):
+        ledger.charge("labels", epsilon=0.5, person=[person])
+    assert "1 withdrawn" in said("ledger", path)
+    run("ledger", path, "--withdraw", 7.5, code=3 if person == 7 else 0)
+
+
 def test_a_card_is_no_damaged_ledger(cards):
     assert "is a card, and no ledger" in run("ledger", cards["release"], code=2).output
 

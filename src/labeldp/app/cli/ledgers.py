@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import reduce
 from operator import add
@@ -40,6 +41,10 @@ def ledger(
         Path | None,
         Option(metavar="FOLDER", help="List charges on the cards of a folder that the ledger lacks."),
     ] = None,
+    withdraw: Annotated[
+        str | None,
+        Option(metavar="PERSON", help="Use the labels of this person in no further release; past charges stay."),
+    ] = None,
     backup: Annotated[
         Path | None, Option(help="Write a copy of the ledger to this file.", rich_help_panel=_copies)
     ] = None,
@@ -51,7 +56,9 @@ def ledger(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Show the spent and the remaining budget of ledgers, by intended use and recipient. They are only read.
+    """Show the spent and the remaining budget of ledgers, by intended use and recipient.
+
+    They are only read, but for --withdraw and --restore.
 
     Exit code 3 if a file is damaged or was changed, or lacks charges that a card has. A copy that was put back
     lacks the charges made since: --cards finds those that have a card.
@@ -71,6 +78,9 @@ def ledger(
         key = Path(f"{ledgers[0]}.key")
         if key.exists():
             print_status(f"It has ids under the key {key}: keep a copy of that too, in another place.")
+        return
+    if withdraw is not None:
+        _withdraw(Ledger.open(_only(ledgers, "withdraw"), create=False), withdraw)
         return
     books = [open_book(file) for file in ledgers]
     if extract:
@@ -95,6 +105,13 @@ def _only(ledgers: Sequence[Path], option: str) -> Path:
     if len(ledgers) > 1:
         raise ParameterError(Setting(option), " is for one ledger: name one")
     return ledgers[0]
+
+
+def _withdraw(ledger: Ledger, person: str) -> None:
+    """Withdraw a person, whose id is text or an integer as in the ledger."""
+    is_number = ledger.chain.ids.get("person") == "integer" and re.fullmatch("-?[0-9]{1,18}", person, re.ASCII)
+    ledger.withdraw(int(person) if is_number else person)
+    print_status("Withdrawn: no further release uses the labels of this person. Past charges stay.")
 
 
 def _restore(ledger: Path, copy: Path) -> None:
