@@ -247,8 +247,10 @@ def test_a_ledger_of_people_refuses_a_charge_without_them_and_one_of_labels_has_
             charge()
     with pytest.raises(LedgerError, match="unit"):
         Ledger.open(path, unit="label")
-    with pytest.raises(LedgerError):
-        Ledger.open(path.with_name("labels")).withdraw("anna")
+    labels = Ledger.open(path.with_name("labels"))
+    for account in (labels.withdraw, labels.total_of_person):
+        with pytest.raises(LedgerError, match="accounts of people"):
+            account("anna")
     release(ledger, person=range_ids(0, 40))
     with pytest.raises(LedgerError, match="type"):
         release(ledger, person=[str(number) for number in range(40)])
