@@ -67,11 +67,8 @@ class Design:
         for name, column in zip(names, columns.T, strict=True):
             _refuse_column(name, column)
         weights = np.ones(len(columns)) if row_weights is None else row_weights / row_weights.mean()
-        if row_weights is None:
-            center, scale = columns.mean(axis=0), columns.std(axis=0)
-        else:
-            center = np.average(columns, 0, weights)
-            scale = np.sqrt(np.average((columns - center) ** 2, 0, weights))
+        center = np.average(columns, 0, weights)
+        scale = np.sqrt(np.average((columns - center) ** 2, 0, weights))
         standardized = (columns - center) / scale
         whitening = _whitening(standardized, names, weights)
         rescaling = np.diag(np.append(1.0, 1 / scale))

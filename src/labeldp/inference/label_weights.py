@@ -113,37 +113,18 @@ class Candidate(NamedTuple):
         return np.insert((1 - self.intercept_share) * slopes, 0, intercept, axis=1)
 
 
-class Sample(NamedTuple):
-    """Rows on which weights are compared.
+def _sample(design: Design) -> tuple[Index, Array]:
+    """Return rows on which weights are compared, and the number of rows for which each of them stands.
 
-    Attributes
-    ----------
-    rows : array of int
-    counts : array
-        The number of rows for which each of them stands.
+    These are the rows that the projection shrinks most, and evenly spaced ones for all others.
     """
-
-    rows: Index
-    counts: Array
-
-    @classmethod
-    def all_rows(cls, design: Design) -> Sample:
-        """Return the sample of all rows."""
-        rows = np.arange(len(design.matrix))
-        return cls(rows, np.ones(rows.size))
-
-    @classmethod
-    def of(cls, design: Design) -> Sample:
-        """Return the rows that the projection shrinks most, and evenly spaced ones for all others."""
-        rows = len(design.matrix)
-        if rows <= _SAMPLE_ROWS:
-            return cls.all_rows(design)
-        half = _SAMPLE_ROWS // 2
-        by_size = np.argpartition(np.abs(design.whitened).sum(axis=1) * design.row_weights, rows - half)
-        small_rows = np.sort(by_size[:-half])
-        spaced = small_rows[np.linspace(0, small_rows.size - 1, half).astype(int)]
-        counts = np.repeat([1.0, small_rows.size / half], half)
-        return cls(np.append(by_size[-half:], spaced), counts)
+    rows, half = len(design.matrix), _SAMPLE_ROWS // 2
+    if rows <= _SAMPLE_ROWS:
+        return np.arange(rows), np.ones(rows)
+    by_size = np.argpartition(np.abs(design.whitened).sum(axis=1) * design.row_weights, rows - half)
+    small_rows = np.sort(by_size[:-half])
+    spaced = small_rows[np.linspace(0, small_rows.size - 1, half).astype(int)]
+    return np.append(by_size[-half:], spaced), np.repeat([1.0, small_rows.size / half], half)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +146,8 @@ class WeightCandidates:
     @classmethod
     def of(cls, design: Design) -> WeightCandidates:
         """Return candidates that are compared on a sample of rows, or on all where a sample lacks a rare level."""
-        candidates = _candidates(design, Sample.of(design)) or _candidates(design, Sample.all_rows(design))
+        rows = len(design.matrix)
+        candidates = _candidates(design, *_sample(design)) or _candidates(design, np.arange(rows), np.ones(rows))
         if not candidates:
             raise DataError("columns are too nearly collinear: leave out one that nearly follows from the others")
         ordinary = (design.least_squares_weights() ** 2).sum(axis=0)
@@ -204,22 +186,22 @@ class WeightCandidates:
         return float(deviations[1:].min())
 
 
-def _candidates(design: Design, sample: Sample) -> list[Candidate]:
+def _candidates(design: Design, rows: Index, counts: Array) -> list[Candidate]:
     """Return all candidates that leave a system of equations with a solution, compared on a sample of rows."""
     matrix, whitened, row_weights = (
-        values[sample.rows] for values in (design.matrix, design.whitened, design.row_weights)
+        values[rows] for values in (design.matrix, design.whitened, design.row_weights)
     )
-    curvature = sample.counts[:, None] * _curvature(whitened, matrix, row_weights, sample.counts)
+    curvature = counts[:, None] * _curvature(whitened, matrix, row_weights, counts)
     candidates = []
     for multiplier in _MULTIPLIERS.tolist():
-        slopes = _project_centered(multiplier * whitened, row_weights, sample.counts)
+        slopes = _project_centered(multiplier * whitened, row_weights, counts)
         weights = np.insert(slopes, 0, row_weights / row_weights.max(), axis=1)
-        gram = (sample.counts[:, None] * weights).T @ matrix
+        gram = (counts[:, None] * weights).T @ matrix
         if np.linalg.cond(gram) > _MAX_CONDITION:
             continue
         solution = design.rescaling @ np.linalg.inv(gram)
         label_weights = weights @ solution.T
-        sampling = sample.counts @ label_weights**2
+        sampling = counts @ label_weights**2
         bias = np.abs(label_weights.T @ curvature).max(axis=1, initial=0.0)
         squares = solution**2
         for share in _INTERCEPT_SHARES:

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 from typing import Any
-from xml.etree import ElementTree
+
+from jinja2 import Environment
 
 from labeldp.accounts.cells import as_csv, as_latex, latex_tabular
+
+_HTML = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
+    """
+<div><table style="border-collapse: collapse">
+{% for row in table.cells %}
+<tr style="{{ "border-bottom: 1px solid" if loop.index0 in ruled }}">
+{% set cell = "th" if loop.first else "td" %}
+<th style="text-align: left; font-weight: normal">{{ row[0] }}</th>
+{% for text in row[1:] %}
+<{{ cell }} style="padding: 0 0.7em; text-align: {{ align }}">{{ text }}</{{ cell }}>
+{% endfor %}
+</tr>
+{% endfor %}
+</table>
+{% for note in table.notes %}
+<p>{{ note }}</p>
+{% endfor %}
+</div>
+"""
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -78,28 +100,14 @@ class PrintedTable:
 
     def to_html(self) -> str:
         """Return the table in HTML that can be pasted into a text processor."""
-        root = ElementTree.Element("div")
-        table = ElementTree.SubElement(root, "table", style="border-collapse: collapse")
-        figures = f"padding: 0 0.7em; text-align: {'right' if self.align == 'r' else 'center'}"
-        ruled = {0, len(self.cells) - 1 - self.fact_rows, len(self.cells) - 1}
-        for k, row in enumerate(self.cells):
-            line = ElementTree.SubElement(table, "tr", style="border-bottom: 1px solid" if k in ruled else "")
-            for position, text in enumerate(row):
-                cell = ElementTree.SubElement(line, "td" if k and position else "th")
-                cell.set("style", figures if position else "text-align: left; font-weight: normal")
-                cell.text = text
-        for note in self.notes:
-            ElementTree.SubElement(root, "p").text = note
-        return ElementTree.tostring(root, encoding="unicode", method="html")
+        last = len(self.cells) - 1
+        ruled = {0, last - self.fact_rows, last}
+        return _HTML.render(table=self, ruled=ruled, align={"r": "right", "c": "center"}[self.align])
 
     def __str__(self) -> str:
-        justify = str.rjust if self.align == "r" else str.center
-        widths = [max(map(len, column)) for column in zip(*self.cells, strict=True)]
-        rule = "-" * (sum(widths) + 3 * (len(widths) - 1))
-        lines = [
-            "   ".join([row[0].ljust(widths[0]), *map(justify, row[1:], widths[1:])]).rstrip()
-            for row in self.cells
-        ]
+        lines = align_cells(self.cells, str.rjust if self.align == "r" else str.center)
+        rule = "-" * max(map(len, lines))
+        lines = [line.rstrip() for line in lines]
         lines.insert(len(lines) - self.fact_rows, rule)
         lines.insert(1, rule)
         lines += [rule] * bool(self.fact_rows)
@@ -109,3 +117,9 @@ class PrintedTable:
 
     def _repr_html_(self) -> str:
         return self.to_html()
+
+
+def align_cells(rows: Sequence[Sequence[str]], justify: Callable[[str, int], str] = str.rjust) -> list[str]:
+    """Return rows of cells as lines of one width, names on the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["   ".join([row[0].ljust(widths[0]), *map(justify, row[1:], widths[1:])]) for row in rows]

@@ -24,7 +24,7 @@ from labeldp.inference.estimate import Estimates, stated_estimates
 from labeldp.inference.families import FAMILIES, Family
 from labeldp.inference.formula import Formula
 from labeldp.inference.margins import Margin, WaldTest, average_effects, joint_test, mean_intervals, with_constant
-from labeldp.inference.printed_table import PrintedTable
+from labeldp.inference.printed_table import PrintedTable, align_cells
 from labeldp.inference.remarks import INDEPENDENT
 from labeldp.mechanisms.card_format import MAX_TEXT
 from labeldp.tables.frames import is_frame
@@ -211,7 +211,7 @@ class RegressionTable:
 
     def summary(self, alpha: float = 0.05) -> str:
         """Return the table as text, laid out as in statsmodels, with notes below."""
-        header, *rows = _aligned(self.cells(alpha))
+        header, *rows = align_cells(self.cells(alpha))
         width = max(76, len(header))
         facts = [f"{left:<{width // 2}}{right}" for left, right in self._facts()]
         notes = [fill(f"[{k}] {note}", width) for k, note in enumerate(self.notes(), 1)]
@@ -438,9 +438,3 @@ def parse_level(alpha: float) -> float:
     if not 1e-6 <= alpha <= 0.99:
         raise ParameterError(f"alpha must lie between 1e-6 and 0.99, such as 0.05, got {alpha}")
     return alpha
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of cells as lines of one width, names on the left."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["   ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
