@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -39,11 +38,6 @@ def draw_effects(
     ax.set_xlabel(xlabel)
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=9)
     return ax
-
-
-def normal_half_widths(errors: Array, alpha: float) -> Array:
-    """Return half the widths of intervals of normal errors."""
-    return NormalDist().inv_cdf(1 - alpha / 2) * errors
 
 
 def _new_axes(rows: int) -> Any:

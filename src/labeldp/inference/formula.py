@@ -192,7 +192,7 @@ class Formula:
         table = self.select(frame)
         values = {}
         for name in self.columns:
-            values[name] = (_texts if name in self.levels else _numbers)(table, name)
+            values[name] = (_texts if name in self.levels else as_numbers)(table, name)
             if new := name in self.levels and set(values[name]) - set(self.levels[name]):
                 raise DataError(f"the column {name!r} has a level that the regression does not know: {min(new)!r}")
         result = np.ones((table.num_rows, len(self.terms)))
@@ -200,10 +200,6 @@ class Formula:
             for factor in term:
                 result[:, k] *= factor.apply(values[factor.column])
         return result
-
-    def numbers(self, table: Any, name: str) -> Array:
-        """Return a column of numbers of an Arrow table."""
-        return _numbers(table, name)
 
     def replaced(self, table: Any, name: str, value: Any) -> Any:
         """Return an Arrow table with other values in a column: an array, or one level for all rows."""
@@ -291,7 +287,7 @@ def _level_key(level: str) -> tuple[bool, float, str]:
         return True, 0.0, level
 
 
-def _numbers(table: Any, name: str) -> Array:
+def as_numbers(table: Any, name: str) -> Array:
     """Return a column of numbers; missing values become NaN."""
     column = table.column(name)
     if not _NUMERIC.match(str(column.type)):

@@ -12,7 +12,7 @@ from labeldp._values import Array
 from labeldp.errors import ParameterError, Setting
 from labeldp.inference.estimate import Estimates
 from labeldp.inference.families import Family
-from labeldp.inference.formula import Formula
+from labeldp.inference.formula import Formula, as_numbers
 from labeldp.release.names import nearest
 
 _STEP = 1e-4
@@ -117,7 +117,7 @@ def _changes(formula: Formula, table: Any, column: str) -> Iterator[tuple[str, A
         for level in levels:
             yield f"{column}[{level}]", reference, level
         return
-    values = formula.numbers(table, column)
+    values = as_numbers(table, column)
     if np.isin(values, (0, 1)).all():
         yield column, np.zeros_like(values), np.ones_like(values)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from statistics import NormalDist
 from textwrap import fill
 from typing import Any
 
@@ -19,7 +20,7 @@ from labeldp.accounts.scores import coefficient_cells, coefficient_columns, desc
 from labeldp.accounts.terms import Terms
 from labeldp.accounts.verification import verify_card
 from labeldp.errors import CardError, DataError, ParameterError
-from labeldp.inference.coefficient_plot import draw_effects, normal_half_widths
+from labeldp.inference.coefficient_plot import draw_effects
 from labeldp.inference.estimate import Estimates, stated_estimates
 from labeldp.inference.families import FAMILIES, Family
 from labeldp.inference.formula import Formula
@@ -55,8 +56,8 @@ class RegressionTable:
         Linear, logistic or Poisson.
     remarks : list of str
         Sentences on the method, for below the table.
-    columns : Formula, optional
-        Turns the columns of a data frame into those of the regression; None for an array.
+    columns : Formula
+        Turns the public columns into those of the regression.
     frame : bool
         Whether X was a pandas data frame: then results are pandas objects.
 
@@ -77,7 +78,7 @@ class RegressionTable:
     row_weights: Array = field(repr=False)
     family: Family
     remarks: list[str] = field(repr=False)
-    columns: Formula | None = None
+    columns: Formula
     frame: bool = False
 
     # ---- figures ------------------------------------------------------------------------------------
@@ -164,12 +165,7 @@ class RegressionTable:
             With it, there are three columns: the mean, and the ends of an interval that misses it with probability
             ``alpha``. The interval is of the mean, not of one label.
         """
-        if is_frame(X):
-            if self.columns is None:
-                raise DataError("the table was made from an array without names: give an array")
-            columns = self.columns.transform(X)
-        else:
-            columns = np.asarray(X, dtype=np.float64)
+        columns = self.columns.transform(X) if is_frame(X) else np.asarray(X, dtype=np.float64)
         size = len(self.names) - 1
         if columns.ndim != 2 or columns.shape[1] != size:
             raise ParameterError(f"X must have {size} columns, got the shape {columns.shape}")
@@ -190,7 +186,7 @@ class RegressionTable:
             Intervals miss an effect with this probability.
         """
         self._refuse_figures_alone()
-        formula = self.columns or Formula.plain(self.names[1:])
+        formula = self.columns
         chosen = formula.columns if column is None else [column]
         arguments = self.estimates, self.family, formula, self.rows, self.row_weights
         level = parse_level(alpha)
@@ -275,7 +271,7 @@ class RegressionTable:
         intervals = {f"{100 * (1 - alpha):g} % interval": np.diff(self.conf_int(alpha)).ravel()[1:] / 2 * scales}
         if not self._is_hidden:
             errors = self.estimates.ordinary_errors[1:] * scales
-            intervals["its width without privacy"] = normal_half_widths(errors, alpha)
+            intervals["its width without privacy"] = NormalDist().inv_cdf(1 - alpha / 2) * errors
         effect = f"{self.family.ratios} of" if self.family.ratios else "difference of"
         unit = "one more" if self.rows is None else "one standard deviation more or from 0 to 1"
         return draw_effects(
@@ -291,7 +287,7 @@ class RegressionTable:
         """Return the standard deviation of each column, and 1 for columns of 0 and 1."""
         if self.rows is None:
             return np.ones(len(self.names) - 1)
-        columns = (self.columns or Formula.plain(self.names[1:])).transform(self.rows)
+        columns = self.columns.transform(self.rows)
         is_binary = np.isin(columns, (0, 1)).all(axis=0)
         return np.where(is_binary, 1.0, columns.std(axis=0))
 
@@ -357,6 +353,7 @@ class RegressionTable:
             estimates=stated_estimates(figures, content.get("fit", {})),
             rows=None,
             row_weights=np.ones(1),
+            columns=Formula.plain(figures["names"][1:]),
             family=family,
             remarks=content.get("note", "").split("\n"),
         )

@@ -135,8 +135,9 @@ def private_moments(
     if ledger is not None or rows:
         request = request.admit(ledger or Ledger(), row_count(X))
         X, y, weights = (take_kept(request.scope, values) for values in (X, y, weights))
-    formula = _formula(X, on, label_names)
-    design = _design(X, formula, _row_weights(X, weights, label_names))
+    row_weights, is_pandas = _row_weights(X, weights, label_names), hasattr(X, "iloc")
+    X, formula = _public_columns(X, on, label_names)
+    design = Design.of(formula.transform(X), formula.names, row_weights)
     candidates = WeightCandidates.of(design)
     _refuse_noise(candidates, float(request.epsilon))
     access = LabelAccess(_units(y, len(design.matrix), request.bounds, positive), resolve_source(random_state))
@@ -147,9 +148,9 @@ def private_moments(
         moments=moments,
         label=next(iter(label_names), UNNAMED),
         terms=terms,
-        rows=_public_rows(X, formula, design),
+        rows=formula.select(X),
         columns=formula,
-        frame=hasattr(X, "iloc"),
+        frame=is_pandas,
     )
 
 
@@ -298,17 +299,31 @@ def _label_names(X: Any, y: Any, on: str | Sequence[str] | None, label: str | No
     return [name for name in names if name is not None]
 
 
-def _formula(X: Any, on: str | Sequence[str] | None, label_names: Sequence[str]) -> Formula | None:
-    """Return the formula of a data frame's columns; None for an array."""
+def _public_columns(X: Any, on: str | Sequence[str] | None, label_names: Sequence[str]) -> tuple[Any, Formula]:
+    """Return a data frame, of x1, x2 and so on for an array, with the formula of its columns."""
     if on is None:
-        return Formula.plain(frame_names(X)) if is_frame(X) else None
+        X = X if is_frame(X) else _as_frame(X)
+        return X, Formula.plain(frame_names(X))
     if not is_frame(X):
         raise ParameterError(Setting("on"), " names columns: X must be a data frame")
     if not label_names:
         raise ParameterError(Setting("label"), " must name y, so that a formula cannot use it as a feature")
     texts = [on] if isinstance(on, str) else on
     formulas = [Formula.parse(text, label) for label in label_names for text in texts]  # none may be used
-    return Formula.joined(formulas).fit(X)
+    return X, Formula.joined(formulas).fit(X)
+
+
+def _as_frame(X: Any) -> Any:
+    """Return an array as an Arrow table."""
+    import pyarrow as pa  # noqa: PLC0415 (an extra)
+
+    try:
+        columns = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        columns = np.empty(0)
+    if columns.ndim != 2:
+        raise DataError("X comes first and must be a dense table of numbers, rows × columns, or a data frame")
+    return pa.table(list(columns.T), names=[f"x{k + 1}" for k in range(columns.shape[1])])
 
 
 def _row_weights(X: Any, weights: Any, label_names: Sequence[str]) -> Array | None:
@@ -331,28 +346,6 @@ def _row_weights(X: Any, weights: Any, label_names: Sequence[str]) -> Array | No
             f"{_MAX_WEIGHT_RATIO} times the mean at most, by a rule that you state",
         )
     return values
-
-
-def _design(X: Any, formula: Formula | None, row_weights: Array | None) -> Design:
-    """Return the design of a data frame or an array."""
-    if formula is not None:
-        return Design.of(formula.transform(X), formula.names, row_weights)
-    try:
-        columns: Array = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError):
-        columns = np.empty(0)
-    if columns.ndim != 2:
-        raise DataError("X comes first and must be a dense table of numbers, rows × columns, or a data frame")
-    return Design.of(columns, [f"x{k + 1}" for k in range(columns.shape[1])], row_weights)
-
-
-def _public_rows(X: Any, formula: Formula | None, design: Design) -> Any:
-    """Return the public columns as an Arrow table, with the names of a design for an array."""
-    if formula is not None:
-        return formula.select(X)
-    import pyarrow as pa  # noqa: PLC0415 (an extra)
-
-    return pa.table(list(np.asarray(X, dtype=np.float64).T), names=design.names[1:])
 
 
 def _units(y: Any, rows: int, bounds: Pair, positive: str | None) -> Array:

@@ -35,8 +35,8 @@ class PrivateMoments:
         The statistics that were released, and their cost.
     rows : Arrow table
         The public columns.
-    columns : Formula, optional
-        Turns the columns of a data frame into those of a regression; None for an array.
+    columns : Formula
+        Turns the public columns into those of a regression.
     frame : bool
         Whether X was a pandas data frame: then results are pandas objects.
 
@@ -55,7 +55,7 @@ class PrivateMoments:
     label: str
     terms: Terms
     rows: Any = field(repr=False)
-    columns: Formula | None = None
+    columns: Formula
     frame: bool = False
 
     @property
@@ -129,12 +129,11 @@ class PrivateMoments:
             frame=self.frame,
         )
 
-    def _select(self, on: str | None) -> tuple[Formula | None, Sequence[int]]:
+    def _select(self, on: str | None) -> tuple[Formula, Sequence[int]]:
         """Return a formula of released columns, and the positions of its coefficients."""
         if on is None:
             return self.columns, range(len(self.names))
-        released = self.columns or Formula.plain(self.names[1:])
-        formula = released.subset(Formula.parse(on, self.label))
+        formula = self.columns.subset(Formula.parse(on, self.label))
         unknown = [name for name in formula.names if name not in self.names]
         if unknown:
             names = ", ".join(map(repr, unknown[:8]))
@@ -143,4 +142,4 @@ class PrivateMoments:
                 f"{self.cost} more, on the same labels"
             )
         positions = [0, *(self.names.index(name) for name in formula.names)]
-        return (None if self.columns is None else formula), positions
+        return formula, positions

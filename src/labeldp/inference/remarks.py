@@ -33,12 +33,11 @@ _CLIPPED = (
 
 
 def describe_method(
-    estimates: Estimates, family: Family, terms: Terms, row_weights: Array, formula: Formula | None
+    estimates: Estimates, family: Family, terms: Terms, row_weights: Array, formula: Formula
 ) -> list[str]:
     """Return remarks on the method of a table."""
     correlation = estimates.correlation
-    levels = {} if formula is None else formula.levels
-    references = ", ".join(f"{name} = {values[0]}" for name, values in levels.items())
+    references = ", ".join(f"{name} = {values[0]}" for name, values in formula.levels.items())
     model = "for equal variances" if family.is_linear else "for the model's variances"
     remarks = []
     if np.ptp(row_weights) > 0:
