@@ -10,6 +10,7 @@ import labeldp as ldp
 from forged_cards import forged
 from labeldp import errors
 from labeldp.accounts.budget import missing_charges
+from labeldp.learning import model_regressor, updates
 from labeldp.learning.linear_gaussian import Observation
 
 BOUNDS = (0.0, 5.0)
@@ -65,6 +66,59 @@ def test_without_segments_charges_add_up_on_the_ledger_and_the_card():
     ledger = ldp.Ledger()
     model = regressor(ledger).fit(*table(0)).update(*table(1))
     assert ledger.total == model.terms_.cost == model.terms_.label_cost == ldp.Budget(2.0)
+
+
+def test_an_update_of_one_row_is_learnt_and_keeps_trees():
+    X = np.random.default_rng(0).normal(size=(ROWS, 2))
+    y = np.where(X[:, 0] * X[:, 1] > 0, *BOUNDS[::-1])
+    model = regressor(epsilon=8.0).fit(X, y)
+    trees = model.public_model()[1].trees
+    model.update(X[:1], y[:1])
+    assert trees is not None
+    assert model.public_model()[1].trees is trees
+    assert model.terms_.rows == ROWS + 1
+
+
+def test_measurements_are_kept_and_on_the_card_if_learning_fails_after_the_charge(tmp_path, monkeypatch):
+    ledger = ldp.Ledger()
+    model = regressor(ledger).fit(*table(0), segment="May")
+    before, X = model.predict(table(9)[0]), table(9)[0]
+    with monkeypatch.context() as context:
+        context.setattr(model_regressor, "ensemble_of", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            model.update(*table(1), segment="June")
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert not missing_charges(ledger.charges, model.terms_.charges)
+    assert (model.terms_.rows, model.measurements.rows) == (2 * ROWS, 2 * ROWS)
+    ldp.save_model(model, tmp_path / "model")
+    again = ldp.load_model(tmp_path / "model").regressor(epsilon=1.0)
+    assert not np.array_equal(again.predict(X), before)
+
+
+def test_the_summary_of_an_updated_model_says_what_was_counted_and_what_the_owner_declares():
+    people = np.arange(ROWS) // 2
+    model = regressor(rows_per_person=3).fit(*table(0), segment="May").set_params(rows_per_person=1)
+    lines = model.update(*table(1), segment="June", person=people).summary().splitlines()
+    said = [line.strip() for line in lines if "One label" in line or "A person in" in line]
+    assert said == [
+        "One label: ε = 1.",
+        "A person in all 2 fits: ε = 5.",
+        "Fit 1: One label: ε = 1. A person with up to 3 rows: ε = 3 (the owner declares).",
+        "Fit 2: One label: ε = 1. A person with up to 2 rows: ε = 2 (the rows of each were counted).",
+    ]
+
+
+FULL = {"MAX_FITS": 2, "MAX_TEXT": 9_000, "MAX_SUMS": 2}
+
+
+@pytest.mark.parametrize("limit", FULL)
+def test_an_update_that_the_folder_might_not_hold_is_refused_before_the_charge(limit, monkeypatch):
+    ledger = ldp.Ledger()
+    model = regressor(ledger).fit(*table(0), segment="May").update(*table(1), segment="June")
+    monkeypatch.setattr(updates, limit, FULL[limit])
+    with pytest.raises(errors.ParameterError, match="no place for a further update"):
+        model.update(*table(2), segment="July")
+    assert len(ledger.charges) == 2
 
 
 def test_people_pay_for_every_fit_and_labels_for_their_segment():

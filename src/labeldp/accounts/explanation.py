@@ -394,6 +394,12 @@ def _cost(terms: Terms) -> list[str]:
 
 def describe_scope(terms: Terms) -> list[str]:
     """Return the figures for a label, a person and a segment, and who vouches for them."""
+    if terms.fits:
+        person = [f"A person in all {len(terms.fits)} fits: {terms.cost}."] if terms.counts_people else []
+        lines = [f"One label: {terms.label_cost}.", *person]
+        for number, fit in enumerate(terms.fits, start=1):
+            lines += [f"Fit {number}: {line}" for line in describe_scope(fit)]
+        return lines
     segments, people, rows = terms.segments, terms.people, terms.rows_per_person
     lines = []
     if rows > 1:

@@ -23,6 +23,7 @@ from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
 from labeldp.learning.score import NOT_SCORED, fit_and_score, plan_test
+from labeldp.learning.updates import refuse_other_unit
 from labeldp.tables.column_encoders import Tally
 from labeldp.tables.feature_encoder import TableEncoder
 from labeldp.tables.memory import refuse_too_large
@@ -152,7 +153,10 @@ def fit_file(
     for name, value in ({**given, "categories": categories} if update is not None else {}).items():
         if value:
             raise ParameterError(
-                Setting(name), " is not for ", Setting("update"), ": a model learns on as it began"
+                Setting(name),
+                " is not for ",
+                Setting("update"),
+                ": leave it out; kind and columns stay those of the model",
             )
     parse_choice(release, "release", ("model", "labels"))
     score = None if score is None else Epsilon(score, "score")
@@ -185,12 +189,11 @@ def _model_to_update(
     from labeldp.learning.models import load_model  # noqa: PLC0415
 
     saved = load_model(folder)
-    terms = saved.terms_
-    stated = {"label": label, "bounds": tuple(bounds), "label_transform": label_transform}
-    learnt = {"label": saved.label, "bounds": tuple(terms.bounds[0]), "label_transform": terms.label_transform}
-    for name, value in stated.items():
-        if value != learnt[name]:
-            raise ParameterError(Setting(name, value), f" is not that of the model, {learnt[name]}")
+    if label != saved.label:
+        raise ParameterError(
+            Setting("label", label), " is not that of the model: give ", Setting("label", saved.label)
+        )
+    refuse_other_unit(saved.terms_, bounds, label_transform)
     return saved.regressor(**how)
 
 

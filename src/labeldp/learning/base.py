@@ -322,7 +322,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             parts, sum_model = learn_interactions(parts, sum_model, linear)
         ensemble = ensemble_of(parts, sum_model)
         self._set_model(sum_model, ensemble)
-        self._measurements = new_measurements(parts, sum_model, ensemble)
+        self._measurements = new_measurements(parts, sum_model, ensemble.linear.residual_variance)
 
     def _set_model(self, sum_model: SumModel, ensemble: Ensemble | None) -> None:
         self._public, self._ensemble = replace(sum_model.table.public, exact=False), ensemble

@@ -312,14 +312,14 @@ def ensemble_of(parts: Sequence[RowPart], sum_model: SumModel, *, quick: bool = 
     )
 
 
-def new_measurements(parts: Sequence[RowPart], sum_model: SumModel, ensemble: Ensemble) -> Measurements:
-    """Return what was measured of the rows of a fit or update."""
+def new_measurements(parts: Sequence[RowPart], sum_model: SumModel, residual_variance: float) -> Measurements:
+    """Return the measurements of the rows of a fit or update."""
     return Measurements.of_fit(
         sum_model.table,
         sum_model.sums,
         [part.private for part in parts],
         [part.observation for part in parts],
-        ensemble.linear.residual_variance,
+        residual_variance,
     )
 
 

@@ -56,13 +56,18 @@ class EarlierLabels:
         The labels as a linear model takes them, if there are any.
     rows : LabelRows or None
         The labels as trees take them, if they were kept.
-    trees : HistGradientBoostingRegressor or None
-        Trees that were fitted to them.
+    ensemble : Ensemble or None
+        The model that was fitted to them.
     """
 
     observations: Sequence[Observation] = ()
     rows: LabelRows | None = None
-    trees: HistGradientBoostingRegressor | None = None
+    ensemble: Ensemble | None = None
+
+    @property
+    def trees(self) -> HistGradientBoostingRegressor | None:
+        """Trees that were fitted to the labels."""
+        return None if self.ensemble is None else self.ensemble.trees
 
 
 NO_LABELS = EarlierLabels()
@@ -94,6 +99,12 @@ class Ensemble:
     error: float
     label_summary: LabelSummary
 
+    def with_linear(self, plain: Ensemble) -> Ensemble:
+        """Return the trees of this model, with their weight, beside another linear model."""
+        lowest = plain.error if self.trees is None else plain.error / 2
+        error = float(np.clip(self.error, lowest, plain.error))
+        return replace(plain, trees=self.trees, weight=self.weight, rest=self.rest, error=error)
+
     @limit_libraries()
     def predict(self, table: FeatureTable, rows: Index) -> Array:
         """Return predictions inside the range for some rows of a table."""
@@ -114,7 +125,7 @@ class EarlierFit:
     @property
     def labels(self) -> EarlierLabels:
         """Its private labels, and the trees that were fitted to them."""
-        return EarlierLabels(self.known.labels, self.known.label_rows, self.ensemble.trees)
+        return EarlierLabels(self.known.labels, self.known.label_rows, self.ensemble)
 
 
 def describe_weakness(units: Array, spread: float, bounds: Pair) -> str | None:
@@ -386,6 +397,9 @@ def _thin(parts: list[PrivateRows], most: int, rng: np.random.Generator) -> list
     return [part.where(rng.random(part.rows.size) < most / total) for part in parts]
 
 
+_MIN_UPDATE = 2 * _MIN_LEAF
+"""An update of fewer rows keeps the trees of the model: two halves of its labels are too few to judge them."""
+
 _WORTH = 60
 """Trees are tried only if the noise variance over the number of rows is below 1/60 of the labels' variance."""
 
@@ -426,6 +440,8 @@ def fit_ensemble(
     variance = linear.signal_variance + linear.residual_variance
     error = linear.residual_variance + explained_risk(table.spectrum, linear.signal_variance, noise / rows)
     plain = Ensemble(linear, None, 0.0, linear.residual_variance, min(variance, error), label_summary)
+    if earlier.ensemble is not None and parts[-1].rows.size < _MIN_UPDATE:
+        return earlier.ensemble.with_linear(plain)
     if noise / rows * _WORTH > variance:
         return plain
     known = 0 if earlier.rows is None else earlier.rows.labels.size

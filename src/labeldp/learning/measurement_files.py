@@ -37,7 +37,10 @@ rows_noise              <f8  rows                   positive
 """)
 """All arrays of the file; those that begin with ``sums``, ``labels`` or ``rows`` are all there, or none is."""
 
-_MAX_SUMS, _MAX_ROWS = 1 << 17, 1 << 26
+MAX_SUMS = 1 << 17
+"""The most sums of a file; with 1,400 features they take 700 MB."""
+
+_MAX_ROWS = 1 << 26
 
 
 def save_measurements(measurements: Measurements, path: StrPath, *, keep_rows: bool) -> None:
@@ -66,7 +69,7 @@ def read_measurements(path: StrPath, public: PublicFeatures) -> Measurements:
         "columns": public.tree_columns,
     }
     sizes = {name: (count, count) for name, count in exact.items()}
-    sizes |= {"sums": (1, _MAX_SUMS), "rows": (1, _MAX_ROWS)}
+    sizes |= {"sums": (1, MAX_SUMS), "rows": (1, _MAX_ROWS)}
     parts = as_parts(read_arrays(path, _SPECS, sizes, optional=("sums_", "labels_", "rows_")))
     if "labels" in parts:
         parts["labels"]["gram"] = _square(parts["labels"]["gram"], size)

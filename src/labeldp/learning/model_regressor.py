@@ -96,8 +96,9 @@ class ModelReleaseRegressor(PrivateRegressor):
     def update(self, X: Any, y: Any = None, **rows: Unpack[RowOptions]) -> Self:
         """Learn on from further rows, which cost ε for themselves; features stay those of the first fit.
 
-        All that was fitted changes at once, at the end. Without ``segment``, the ledger and the card add the cost
-        to that of earlier rows.
+        All that was fitted changes at once, at the end. If learning fails after labels were measured, the earlier
+        model stays, with all measurements and their cost: the next update learns from them. Without ``segment``,
+        the ledger and the card add the cost to that of earlier rows.
 
         Parameters
         ----------
@@ -122,10 +123,8 @@ class ModelReleaseRegressor(PrivateRegressor):
         check_is_fitted(self)
         refuse_arguments(y, rows)
         fitting = self._copy_for_fit()
-        ledger, request = (
-            fitting._get_ledger(),
-            fitting.request().with_scope(Scope.parse(self.rows_per_person, **rows)),
-        )
+        ledger = fitting._get_ledger()
+        request = fitting.request().with_scope(Scope.parse(self.rows_per_person, **rows))
         earlier = earlier_fit(self, request, ledger)
         X, labels = fitting._check_update(X, y)
         request = request.admit(ledger, labels.size)
@@ -134,8 +133,11 @@ class ModelReleaseRegressor(PrivateRegressor):
         table = earlier.known.table(FeatureTable(replace(self._public, exact=True), X))
         refuse_predictions(earlier.ensemble, table)
         access = LabelAccess(self._scale.units(labels), source)
-        fitting._update_table(earlier, request, table, access, y)
-        self._replace_state(fitting)
+        try:
+            fitting._update_table(earlier, request, table, access, y)
+        finally:
+            if fitting.terms_ is not self.terms_:  # it has measurements that were paid for
+                self._replace_state(fitting)
         return self
 
     def _check_update(self, X: Any, y: Any) -> tuple[Any, Array]:
@@ -157,14 +159,15 @@ class ModelReleaseRegressor(PrivateRegressor):
     ) -> None:
         """Charge the ledger, release sums and labels of further rows, and fit the model to all measurements."""
         plan, ends = plan_update(request, access.rows, earlier.known.rows)
+        digests = row_digests(table.X)
         parts, sum_model, _, terms = self._release(request, plan, table, access, ends, earlier, y=y)
+        if hasattr(self, "_rows_seen"):  # a model that was loaded does not know the rows of its fit
+            self._rows_seen = np.append(self._rows_seen, digests)
+        new = new_measurements(parts, sum_model, sum_model.residual_variance)
+        self._measurements = earlier.known.add(new, sum_model.residual_variance)
+        self.terms_ = self.terms_.updated(terms)
         self._announce("model")
         self._ensemble = ensemble_of(parts, sum_model)
-        new = new_measurements(parts, sum_model, self._ensemble)
-        self._measurements = earlier.known.add(new, self._ensemble.linear.residual_variance)
-        self.terms_ = self.terms_.updated(terms)
-        if hasattr(self, "_rows_seen"):  # a model that was loaded does not know the rows of its fit
-            self._rows_seen = np.append(self._rows_seen, row_digests(table.X))
         self.weakness_ = self._weakness(table.X)
 
     def request(self) -> FitRequest:

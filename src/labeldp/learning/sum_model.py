@@ -139,12 +139,9 @@ class SumModel:
 
     def ensemble(self) -> Ensemble:
         """Return the model of sums alone, with the trees of the model that it updates."""
-        if self.earlier is not None:
-            before = self.earlier.ensemble
-            lowest = self.error if before.trees is None else self.error / 2
-            error = float(np.clip(before.error, lowest, self.error))
-            return replace(before, linear=self.linear, error=error, label_summary=self.label_summary)
-        return Ensemble(self.linear, None, 0.0, self.linear.residual_variance, self.error, self.label_summary)
+        linear, summary = self.linear, self.label_summary
+        plain = Ensemble(linear, None, 0.0, linear.residual_variance, self.error, summary)
+        return plain if self.earlier is None else self.earlier.ensemble.with_linear(plain)
 
     def predictor(self) -> Predictor:
         """Return the rule that predicts labels by this model."""

@@ -15,14 +15,17 @@ import numpy as np
 from labeldp._values import Array
 from labeldp.accounts.budget import missing_charges
 from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.schema import MAX_FITS
 from labeldp.accounts.terms import Terms
 from labeldp.errors import ParameterError, Setting
 from labeldp.learning.features import FeatureTable, PublicFeatures
 from labeldp.learning.fit_plan import FitRequest
 from labeldp.learning.learner import EarlierFit, Ensemble
+from labeldp.learning.measurement_files import MAX_SUMS
 from labeldp.learning.measurements import Measurements
 from labeldp.learning.model_average import MEAN_VARIANCE, average_priors, prior_grid
 from labeldp.learning.threads import limit_libraries
+from labeldp.mechanisms.card_format import MAX_TEXT
 from labeldp.release.plan import Plan
 
 _ONE_ROUND = np.array([0.0, 1.0])
@@ -38,18 +41,29 @@ def earlier_fit(model: Any, request: FitRequest, ledger: Ledger) -> EarlierFit:
     if model.measurements is None:
         raise ParameterError("the model has no measurements to add to: it was saved without them")
     terms: Terms = model.terms_
-    stated = {"bounds": tuple(request.bounds), "label_transform": request.label_transform}
-    fitted = {"bounds": tuple(terms.bounds[0]), "label_transform": terms.label_transform}
-    for name, value in stated.items():
-        if value != fitted[name]:
-            raise ParameterError(
-                Setting(name, value), f" is not that of the model, {fitted[name]}: its sums are in that unit"
-            )
+    refuse_other_unit(terms, request.bounds, request.label_transform)
+    if is_full(terms, model.measurements):
+        raise ParameterError("the folder of the model has no place for a further update: fit a new model")
     if request.scope.segments is not None and missing_charges(terms.charges, ledger.charges):
         raise ParameterError(
             Setting("segment"), " needs the ledger that was charged for the model: this one lacks its charges"
         )
     return EarlierFit(ensemble, model.measurements)
+
+
+def refuse_other_unit(terms: Terms, bounds: tuple[float, float], label_transform: str | None) -> None:
+    """Refuse bounds or a transform that are not those of the model: its sums are in that unit."""
+    learnt = {"bounds": tuple(terms.bounds[0]), "label_transform": terms.label_transform}
+    for name, value in {"bounds": tuple(bounds), "label_transform": label_transform}.items():
+        if value != learnt[name]:
+            advice = ("give ", Setting(name, learnt[name])) if learnt[name] else ("leave it out",)
+            raise ParameterError(Setting(name, value), " is not that of the model: ", *advice)
+
+
+def is_full(terms: Terms, known: Measurements) -> bool:
+    """Return whether a further update might be more than a card or a file of measurements holds."""
+    sums = 0 if known.sums is None else known.sums.values.size
+    return len(terms.fits) >= MAX_FITS or len(terms.to_card()) > MAX_TEXT // 2 or sums > MAX_SUMS // 2
 
 
 def plan_update(request: FitRequest, rows: int, known_rows: int) -> tuple[Plan, Array]:
