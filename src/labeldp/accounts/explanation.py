@@ -55,6 +55,14 @@ _POSTERIOR_MEANS = _LABELS._replace(
     do_not=f"Measure a model's error against them. Compute medians, quantiles, spreads or totals from them. "
     f"{_ONE_VALUE}. Release the same labels again{_ONCE}",
 )
+_PRIVATE_MEAN = _POSTERIOR_MEANS._replace(
+    done="The mean of {rows:,} labels, which are too few to learn more from, was released with noise as the label "
+    "of every row",
+    released="One number, the private mean of {rows:,} labels.",
+    noise="All released labels are the same.",
+    do="Take it for the mean of all rows. No model learns more from labels that are all the same.",
+    do_not=f"Train a model on them. {_ONE_VALUE}. Release the same labels again{_ONCE}",
+)
 _STATISTICS = _LABELS._replace(
     do="Compute means and totals of any group. A mean of n rows is within ±1.96·s/√n of the true one in 95 % of "
     "releases at least, s being the standard deviation of the group's private labels. Reuse costs nothing more.",
@@ -66,6 +74,7 @@ _VALUES = _LABELS._replace(
 _WORDING = {
     "training": _LABELS,
     "posterior means": _POSTERIOR_MEANS,
+    "private mean": _PRIVATE_MEAN,
     "statistics": _STATISTICS,
     "values": _VALUES,
     "row-release": _LABELS._replace(
@@ -257,7 +266,9 @@ def _topic(terms: Terms, kind: str, entries: Data) -> str:
         return "regression"
     if kind != "release":
         return kind
-    return "posterior means" if "features" in entries else str(entries.get("purpose", "training"))
+    if "features" not in entries:
+        return str(entries.get("purpose", "training"))
+    return "posterior means" if entries["features"] else "private mean"
 
 
 def _warnings(terms: Terms, epsilon: float) -> list[str]:
@@ -431,7 +442,7 @@ def _cost_of_use(terms: Terms) -> list[str]:
 
 def _noise(terms: Terms, wording: Wording, entries: Data) -> list[str]:
     """Return the size of the noise."""
-    if wording in (_WORDING["model"], _WORDING["model of reports"], _POSTERIOR_MEANS):
+    if wording in (_WORDING["model"], _WORDING["model of reports"], _POSTERIOR_MEANS, _PRIVATE_MEAN):
         score = describe_quality(entries.get("quality"), terms.statistics, terms.rows_per_person)
         return [wording.noise, f"How wrong the model is: {score}." if score else _NOT_SCORED]
     if wording.noise:

@@ -357,10 +357,10 @@ class Ledger:
             if self.chain.withdrawn or not is_open:  # else nobody can pass the limit
                 with self._require_file().ids(people) as ids:
                     scope = scope.without(ids.exhausted(people, epsilon, self.limit))
-            if scope.exhausted:
-                warn(f"The labels of {scope.exhausted:,} people without budget stay empty")
             if not scope.used_rows(rows):
                 raise BudgetError("nobody in these rows has budget left. Nothing was spent", option="ledger")
+            if scope.exhausted:
+                warn(f"The labels of {scope.exhausted:,} people without budget stay empty")
         return scope
 
     def _people_of(self, scope: Scope) -> IdColumn:

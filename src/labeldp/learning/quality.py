@@ -101,7 +101,7 @@ class Risk:
         estimates = f"{self._estimates()}, from {self.rows:,} rows"
         lines = [
             "NOT PRIVATE: the noise can be repeated from a seed." if not self.secure else "",
-            self._meaning() if "±" in estimates else "",
+            self._meaning() if "±" in estimates or "mae" not in self.figures else "",
             "Labels and predictions were clipped to the bounds first.",
             f"Cost: {self.cost}" + (" for these rows, which the model did not use." if self.split else "."),
         ]
