@@ -120,8 +120,8 @@ class TableEncoder:
                 raise DataError(f"two columns are called {column.name!r}")
             if column.name not in schema.names:
                 similar = nearest(column.name, [*schema.names, *other_names])
-                hint = f"; {similar!r} is near, rename it if it is meant" if similar else ""
-                raise DataError(f"the model needs the column {column.name!r}, which is not there{hint}")
+                hint = f"{similar!r} is near, rename it if it is meant" if similar else "add it"
+                raise DataError(f"the model needs the column {column.name!r}, which is not there: {hint}")
             refuse_another_kind(column, schema.field(column.name).type)
 
     def transform(self, table: Any, tally: Tally | None = None) -> Array:
