@@ -82,7 +82,7 @@ def test_one_label_moves_the_sums_by_no_more_than_their_noise_is_calibrated_for(
         plan = ScorePlan(1, Fraction(1), BOUNDS, largest)
         sums = np.array([plan.query(np.array([prediction])).answer(np.array([place]))[0] for place in places])
         moves = np.abs(sums[:, None] - sums[None]).sum(axis=2)
-        assert moves.max() <= plan.query().sensitivity == plan.statistic.noise.scale == 32**2
+        assert moves.max() <= plan.query().sensitivity == plan.statistics[0].noise.scale == 32**2
         most = max(most, moves.max() / 32**2)
     assert most == 1.0
 

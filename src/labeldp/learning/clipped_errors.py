@@ -17,14 +17,12 @@ from scipy.stats import laplace, norm
 from scipy.stats import t as student
 
 from labeldp._values import Array, Counts
-from labeldp.accounts.budget import Budget, Charge, new_charge
-from labeldp.accounts.scope import Scope
 from labeldp.accounts.scores import Figure
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import ParameterError
 from labeldp.learning.fit_plan import Limits
 from labeldp.learning.label_queries import OCTAVES, STEPS, DistanceCounts, RowRules
-from labeldp.learning.score_sums import MOST_ROWS, rmse_of
+from labeldp.learning.score_sums import MOST_ROWS, HeldOutPlan, rmse_of
 from labeldp.release.label_access import LabelAccess
 from labeldp.release.queries import IntegerQuery
 
@@ -189,15 +187,12 @@ def error_model() -> ErrorModel:
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorPlan:
+class ErrorPlan(HeldOutPlan):
     """Counts of errors and a sum of squared errors, and their noise; all of it is public.
 
     Attributes
     ----------
-    rows : int
-        Rows that are held out.
-    epsilon : Fraction
-    bounds : (lo, hi)
+    rows, epsilon, bounds : as in `HeldOutPlan`
 
     Examples
     --------
@@ -211,10 +206,6 @@ class ErrorPlan:
     >>> bool(abs(figures["mse"].value - 1) < 0.2), access.remaining
     (True, Fraction(0, 1))
     """
-
-    rows: int
-    epsilon: Fraction
-    bounds: tuple[float, float]
 
     @classmethod
     def of(cls, rows: int, epsilon: Fraction, bounds: tuple[float, float]) -> ErrorPlan:
@@ -241,14 +232,6 @@ class ErrorPlan:
     def statistics(self) -> tuple[Statistic, ...]:
         """The released integers, for a card."""
         return self._counts, self._squares
-
-    def charges(self, scope: Scope, paid: Fraction = Fraction(0)) -> list[Charge]:
-        """Return the charge beyond the ε that a fit without these rows paid; none if that is enough."""
-        if self.epsilon <= paid:
-            return []
-        note = "; ".join(map(str, self.statistics))
-        budget = Budget(self.epsilon - paid)
-        return [new_charge("score", budget, purpose="score", mechanism=note, scope=scope)]
 
     def measure(self, predicted: Array, access: LabelAccess) -> dict[str, Figure]:
         """Return the mean squared error and its root, with noise."""

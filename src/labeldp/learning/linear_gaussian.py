@@ -348,25 +348,26 @@ def solve_priors(
     """
     count = sum(item.count for item in observations)
     is_few = all(item.design is not None for item in observations) and 3 * count < owner.size
-    whitened = (_WhitenedValues if is_few else _WhitenedProducts)(observations, residual_variance)
+    reached = (np.count_nonzero(block_variances, axis=0) > 0)[owner]
+    whitened = (_WhitenedValues if is_few else _WhitenedProducts)(observations, residual_variance, reached)
     log_evidence, weights = np.zeros(len(block_variances)), np.zeros((len(block_variances), owner.size))
     for k, by_block in enumerate(block_variances):
-        is_used = (by_block > 0)[owner]
-        model = whitened.condition((by_block[owner] * strengths)[is_used], is_used)
+        is_used = np.asarray(by_block[owner] > 0)
+        model = whitened.condition((by_block[owner] * strengths)[is_used], is_used[reached])
         log_evidence[k], weights[k, is_used] = model.log_evidence, model.coefficients
     return log_evidence, weights
 
 
 class _WhitenedValues:
-    """A few values and their design, divided by the standard deviations of their errors."""
+    """A few values and their design for some features, divided by the standard deviations of their errors."""
 
-    def __init__(self, observations: Sequence[Observation], residual_variance: float) -> None:
+    def __init__(self, observations: Sequence[Observation], residual_variance: float, features: Mask) -> None:
         noise = np.concatenate([np.full(item.count, item.variance(residual_variance)) for item in observations])
         root = 1 / np.sqrt(noise)
         design = np.concatenate([item.design for item in observations if item.design is not None])
         values = np.concatenate([item.values for item in observations if item.values is not None])
         self.design, self.values, self.log_noise = (
-            design * root[:, None],
+            design[:, features] * root[:, None],
             values * root,
             float(np.log(noise).sum()),
         )
@@ -377,12 +378,15 @@ class _WhitenedValues:
 
 
 class _WhitenedProducts:
-    """Sums of products of the design and the values, divided by the variances of their errors."""
+    """Products of values and of their design for some features, divided by the variances of their errors."""
 
-    def __init__(self, observations: Sequence[Observation], residual_variance: float) -> None:
+    def __init__(self, observations: Sequence[Observation], residual_variance: float, features: Mask) -> None:
         pairs = [(item, item.variance(residual_variance)) for item in observations]
-        self.gram: Small = np.sum([item.gram / np.float32(variance) for item, variance in pairs], axis=0)
-        self.moment: Array = np.sum([item.moment / variance for item, variance in pairs], axis=0)
+        size = np.count_nonzero(features)
+        self.gram: Small = np.zeros((size, size), dtype=np.float32)
+        for item, variance in pairs:
+            self.gram += _submatrix(item.gram, features) / np.float32(variance)
+        self.moment: Array = np.sum([item.moment[features] / variance for item, variance in pairs], axis=0)
         self.square = float(sum(item.square / variance for item, variance in pairs))
         self.log_noise = float(sum(item.count * np.log(variance) for item, variance in pairs))
 
@@ -396,6 +400,8 @@ def _submatrix(matrix: Small, is_used: Mask) -> Small:
     """Return the rows and columns of used features, copied by runs of neighbouring features."""
     edges = np.flatnonzero(np.diff(is_used, prepend=False, append=False))
     runs = [slice(*edge) for edge in edges.reshape(-1, 2).tolist()]
+    if len(runs) == 1:
+        return matrix[runs[0], runs[0]]
     return np.concatenate([np.concatenate([matrix[rows, columns] for columns in runs], axis=1) for rows in runs])
 
 

@@ -21,10 +21,9 @@ from labeldp.accounts.terms import Split, Terms, fit_times
 from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.base import PrivateRegressor
-from labeldp.learning.clipped_errors import ErrorPlan
 from labeldp.learning.held_out import final_step, finite_predictions, fresh_predictions, innermost
 from labeldp.learning.quality import Risk
-from labeldp.learning.score_sums import ScorePlan
+from labeldp.learning.score_sums import HeldOutPlan, ScorePlan
 from labeldp.release.label_access import LabelAccess
 from labeldp.tables.frames import refuse_other_order, row_count
 
@@ -98,8 +97,18 @@ def private_score(
     >>> sorted(risk.figures), risk.cost
     (['mae', 'mse', 'rmse'], Budget(epsilon=0.5))
     """
-    scope = Scope.parse(rows_per_person, **rows)
-    (risk,) = _score_groups(model, X, y, None, epsilon, bounds, ledger, scope, random_state).values()
+    (risk,) = private_scores(
+        model,
+        X,
+        y,
+        by=None,
+        epsilon=epsilon,
+        bounds=bounds,
+        ledger=ledger,
+        rows_per_person=rows_per_person,
+        random_state=random_state,
+        **rows,
+    ).values()
     return risk
 
 
@@ -108,7 +117,7 @@ def private_scores(
     X: Any,
     y: Any,
     *,
-    by: ArrayLike,
+    by: ArrayLike | None,
     epsilon: float,
     bounds: tuple[float, float],
     ledger: Ledger | None = None,
@@ -123,8 +132,8 @@ def private_scores(
 
     Parameters
     ----------
-    by : array-like
-        The public group of each row.
+    by : array-like or None
+        The public group of each row; None if all rows are one group.
     model, X, y, epsilon, bounds, ledger, rows_per_person, random_state, **rows
         As in `private_score`.
 
@@ -151,21 +160,6 @@ def private_scores(
     (['north', 'south'], Budget(epsilon=1.0), True)
     """
     scope = Scope.parse(rows_per_person, **rows)
-    return _score_groups(model, X, y, by, epsilon, bounds, ledger, scope, random_state)
-
-
-def _score_groups(
-    model: Any,
-    X: Any,
-    y: Any,
-    by: ArrayLike | None,
-    epsilon: float,
-    bounds: tuple[float, float],
-    ledger: Ledger | None,
-    scope: Scope,
-    random_state: int | WordSource | None,
-) -> dict[Any, Risk]:
-    """Return the score of each group of rows, or of all rows, for one charge."""
     budget = as_fraction(Epsilon(epsilon))
     bounds = LabelBounds(bounds)
     why = "and a score would be too good; keep rows out of the fit, and score those"
@@ -208,7 +202,7 @@ def _parse_groups(by: ArrayLike | None, rows: int) -> tuple[list[Any], Index]:
 
 
 @np.errstate(all="ignore")  # a user's strict settings must not lose what is paid for
-def _measure(plan: ScorePlan | ErrorPlan, predicted: Array, access: LabelAccess, rows_per_person: int) -> Risk:
+def _measure(plan: HeldOutPlan, predicted: Array, access: LabelAccess, rows_per_person: int) -> Risk:
     """Return a score that is paid for."""
     figures = plan.measure(predicted, access)
     return Risk(figures, access.rows, access.is_secure, tuple(access.statistics), None, rows_per_person)
@@ -308,7 +302,7 @@ def fit_and_measure(
     X: Any,
     y: Any,
     labels: Array,
-    plan: ScorePlan | ErrorPlan,
+    plan: HeldOutPlan,
     random_state: int | WordSource | None,
     scope: Scope,
 ) -> tuple[Any, Risk]:

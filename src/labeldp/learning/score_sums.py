@@ -8,6 +8,7 @@ docs/proofs/scores.md.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -65,21 +66,56 @@ class ErrorSums(IntegerQuery):
 
 
 @dataclass(frozen=True, slots=True)
-class ScorePlan:
-    """The sums of a score and their noise; all of it is public.
+class HeldOutPlan(ABC):
+    """What is measured of the errors of a model on rows that it was not trained on; all of it is public.
 
     Attributes
     ----------
     rows : int
     epsilon : Fraction
     bounds : (lo, hi)
-    largest : float
-        The largest error that any label in the bounds could have, at most their width.
     """
 
     rows: int
     epsilon: Fraction
     bounds: tuple[float, float]
+
+    @property
+    @abstractmethod
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The released integers, for a card."""
+
+    @abstractmethod
+    def measure(self, predicted: Array, access: LabelAccess) -> dict[str, Figure]:
+        """Return the errors of predictions, with noise."""
+
+    def charges(self, scope: Scope, paid: Fraction = Fraction(0)) -> list[Charge]:
+        """Return the charge for a score, or no charge if the rows need no more than the ε that is paid.
+
+        Parameters
+        ----------
+        scope : Scope
+        paid : Fraction
+            The ε of a fit that did not use these rows: each label is either in the fit or in the score.
+        """
+        if self.epsilon <= paid:
+            return []
+        budget, noise = Budget(self.epsilon - paid), "; ".join(map(str, self.statistics))
+        description = "score, beyond the fit" if paid else "score"
+        return [new_charge(description, budget, purpose="score", mechanism=noise, scope=scope)]
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePlan(HeldOutPlan):
+    """The sums of a score and their noise; all of it is public.
+
+    Attributes
+    ----------
+    rows, epsilon, bounds : as in `HeldOutPlan`
+    largest : float
+        The largest error that any label in the bounds could have, at most their width.
+    """
+
     largest: float
 
     @classmethod
@@ -111,24 +147,9 @@ class ScorePlan:
         return ErrorSums(self.bounds, self.largest, predicted)
 
     @property
-    def statistic(self) -> Statistic:
+    def statistics(self) -> tuple[Statistic]:
         """The released sums, for a card."""
-        return self.query().statistic(self.epsilon, "score")
-
-    def charges(self, scope: Scope, paid: Fraction = Fraction(0)) -> list[Charge]:
-        """Return the charge for a score, or no charge if the rows need no more than the ε that is paid.
-
-        Parameters
-        ----------
-        scope : Scope
-        paid : Fraction
-            The ε of a fit that did not use these rows: each label is either in the fit or in the score.
-        """
-        if self.epsilon <= paid:
-            return []
-        budget, noise = Budget(self.epsilon - paid), str(self.statistic)
-        description = "score, beyond the fit" if paid else "score"
-        return [new_charge(description, budget, purpose="score", mechanism=noise, scope=scope)]
+        return (self.query().statistic(self.epsilon, "score"),)
 
     def measure(self, predicted: Array, access: LabelAccess) -> dict[str, Figure]:
         """Return the errors of predictions, with noise."""
@@ -152,7 +173,7 @@ class ScorePlan:
     @property
     def _deviation(self) -> float:
         """The standard deviation of the noise of a mean of values between 0 and 1."""
-        return math.sqrt(self.statistic.noise.variance()) / STEPS**2 / self.rows
+        return math.sqrt(self.statistics[0].noise.variance()) / STEPS**2 / self.rows
 
     @property
     def least_rmse(self) -> float:
