@@ -181,7 +181,7 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
         types_changed:text&% sha256:hashes""",
     "knowledge": "low:number high:number variance:number sums:integer",
     "figure": "value:number standard_error:error",
-    "figures": "rmse?:figure mse?:figure mae?:figure r2?:figure",
+    "figures": "rmse?:figure rmse_limit?:figure mse?:figure mae?:figure r2?:figure",
     "quality": "rows:size figures:figures",
     "split": """method:shuffled/people seed:integer train_rows:size test_rows:size fit_charges:text*""",
     "regression": """names:text* params:number* bse:error* pvalues?:part* conf_int?:number&* bse_ols?:error*

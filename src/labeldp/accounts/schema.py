@@ -109,7 +109,7 @@ class QualityEntry(TypedDict):
     """The score of a model."""
 
     rows: Positive
-    figures: dict[Annotated[str, like("rmse|mse|mae|r2", "a known figure")], Figure]
+    figures: dict[Annotated[str, like("rmse|rmse_limit|mse|mae|r2", "a known figure")], Figure]
 
 
 class FileEntry(TypedDict):

@@ -14,6 +14,7 @@ from labeldp.mechanisms.typed_data import between
 
 METRICS = {
     "rmse": "typical error (RMSE)",
+    "rmse_limit": "with rare far errors at most",
     "mse": "mean squared error",
     "mae": "mean absolute error",
     "r2": "R²",
@@ -88,6 +89,9 @@ def describe_figures(figures: Mapping[str, Figure]) -> dict[str, str]:
     for name, title in METRICS.items():
         if name in figures and not (name == "mse" and "rmse" in figures and figures["mse"].is_hidden):
             figure = figures[name]
+            if name == "rmse_limit":
+                texts[title] = f"{number(float(rounded_up(figure.value, 3)), 3)} (95 %)"
+                continue
             is_limit = name != "r2" and figure.is_hidden
             limit = number(float(rounded_up(figure.limit, 3)), 3) if is_limit else ""
             texts[title] = f"below {limit}{confidence}" if is_limit else str(figure)
@@ -95,10 +99,9 @@ def describe_figures(figures: Mapping[str, Figure]) -> dict[str, str]:
 
 
 FAR_GROUP = (
-    "A small group of rows with far larger errors, a few percent of those measured, may not be seen: "
-    "the true error can then be many times larger."
+    "A few percent of rows with far larger errors may hide in the noise: ± does not count them, the limit does."
 )
-"""Limit of errors that are clipped before they are squared."""
+"""Meaning of the ± of errors that are clipped before they are squared."""
 
 
 def describe_quality(quality: Any, statistics: Iterable[Statistic], rows_per_person: int = 1) -> str | None:

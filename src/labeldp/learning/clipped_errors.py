@@ -85,6 +85,9 @@ GROUP_ODDS = 0.01
 GROUP_SIZES = (0.5, 0.75, 1.0, 1.25, 1.5)
 """Candidates for the size of such a group, times the size that counts show."""
 
+ONE_SIDED = 1.65
+"""Standard deviations that a sum of Laplace noises exceeds in 5 % of draws: 1.63 for one noise, 1.645 for many."""
+
 CAUTION = 1.4
 """The standard error is the posterior one times this: errors may have heavier tails than every shape."""
 
@@ -198,6 +201,7 @@ class ErrorPlan(HeldOutPlan):
     --------
     >>> import numpy as np
     >>> import labeldp as ldp
+    >>> from labeldp.accounts.scope import Scope
     >>> from labeldp.exact import SecureWords
     >>> plan = ErrorPlan.of(5000, Fraction(1), (0.0, 100.0))
     >>> access = LabelAccess(50 + np.random.default_rng(0).normal(size=5000), SecureWords(), "score")
@@ -241,8 +245,21 @@ class ErrorPlan(HeldOutPlan):
         limit = self._choose_limit(counted)
         width = self.bounds[1] - self.bounds[0]
         squares = access.measure(SquaredErrors(self.bounds, limit * width, predicted), self._squares.epsilon)
-        mse = self._figure(counted, float(squares.values[0]) / STEPS / self.rows, limit)
-        return {"mse": mse, "rmse": rmse_of(mse)}
+        share = float(squares.values[0]) / STEPS / self.rows
+        mse = self._figure(counted, share, limit)
+        largest = max(mse.limit, width**2 * self._largest(counts.values, share, limit))
+        return {"mse": mse, "rmse": rmse_of(mse), "rmse_limit": Figure(math.sqrt(largest), 0.0)}
+
+    def _largest(self, counts: Counts, share: float, limit: float) -> float:
+        """Return the limit of the mean squared error of these rows, in squared widths, whatever its shape.
+
+        An error of an octave that begins beyond the limit is at most the upper edge of its octave, so the mean of
+        clipped squares and the counts of octaves bound the mean of squares. Both are known up to their noise.
+        """
+        excess = np.maximum(4.0 ** -np.arange(OCTAVES) - limit**2, 0.0) / self.rows
+        bound = share * limit**2 + float(counts @ excess)
+        variance = (self._noise_deviation * limit**2) ** 2 + self._counts.noise.variance() * float(excess @ excess)
+        return bound + ONE_SIDED * math.sqrt(variance)
 
     def _given_counts(self, counts: Counts) -> ErrorModel:
         """Return the model of errors given noisy counts."""

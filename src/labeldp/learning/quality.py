@@ -24,7 +24,8 @@ class Risk:
     ----------
     figures : dict of Figure
         The mean squared error ``"mse"``, its root ``"rmse"``, in the label's unit, and the mean absolute error
-        ``"mae"``. No error is negative. Where a value is at most twice its standard error, only its limit
+        ``"mae"``; or, where errors were clipped, ``"rmse_limit"``, the root with rare errors that noise may
+        hide, at most. No error is negative. Where a value is at most twice its standard error, only its limit
         says something (`Figure.limit`), and that is what texts show.
     rows : int
         Rows that it was measured on.
