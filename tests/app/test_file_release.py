@@ -10,6 +10,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import labeldp as ldp
+from accounts.test_verify_card import VALID, mine
 from labeldp.accounts import Card
 from labeldp.accounts.terms import card_of_labels
 from labeldp.app import file_labels
@@ -243,6 +244,7 @@ def test_several_labels_share_epsilon_and_have_one_card(two_labels, form, to, op
     done = release(f"in.{form}", f"out.{to}", **BOTH, epsilon=2.0, shares=[3, 1], ledger=ledger, **options)
     assert ledger.total == done.terms.cost == ldp.Budget(2.0)
     assert verify_files(done.card, file=f"out.{to}", ledger=ledger).holds
+    assert mine(done.card)[0] == VALID
     content = json.loads(done.card)
     assert [label["label"] for label in content["labels"]] == BOTH["label"]
     assert [label["cost"]["epsilon"] for label in content["labels"]] == [1.5, 0.5]
@@ -257,7 +259,7 @@ def test_several_labels_share_epsilon_and_have_one_card(two_labels, form, to, op
 
 
 def test_a_card_of_several_labels_is_compared_with_its_file(two_labels):
-    """The twin: a label that the mechanism cannot have given, and a card whose labels changed places."""
+    """The twin: a label that the mechanism cannot have given, and a column that is not in the file."""
     done = release(two_labels, **BOTH, epsilon=2.0, mechanism="two-point")
     content = json.loads(done.card)
     contents = {label["label"]: label for label in content["labels"]}
