@@ -148,6 +148,7 @@ BAD = {
     "too few": {"person": ["a"] * 39},
     "ids without a segment": {"id": list(range(40))},
     "most without people": {"most_rows_per_person": 2},
+    "more rows than stated": {"rows_per_person": 39},
     "no rows": {"person": ["a"] * 40, "most_rows_per_person": 0},
     "a segment in another form": {"segment": unicodedata.normalize("NFD", "é")},
     "a segment of two lines": {"segment": "a\nb"},

@@ -71,6 +71,8 @@ def test_the_label_may_stand_in_front_and_no_other():
     for text in ("wage ~ age", "pay ~ pay + age", "pay ~ age ~ code"):
         with pytest.raises(ldp.LabelDPError):
             Formula.parse(text, label="pay")
+    with pytest.raises(ldp.LabelDPError, match="pass the logarithm as the label"):
+        Formula.parse("log(pay) ~ age", label="pay")
 
 
 def test_other_tables_are_coded_in_the_same_way():

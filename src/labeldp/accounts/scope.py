@@ -107,6 +107,10 @@ def as_list(values: Any, name: str) -> list[Any]:
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(values, method):
             values = getattr(values, method)()
+    if isinstance(values, str):
+        raise ParameterError(
+            Setting(name), f" must be a column with a value for each row, not its name: pass table[{values!r}]"
+        )
     if not isinstance(values, list | tuple) or any(isinstance(value, list | tuple) for value in values[:1]):
         raise ParameterError(Setting(name), f" must be a column with a value for each row, got {describe(values)}")
     return list(values)
@@ -204,6 +208,8 @@ class Scope:
                 Setting("id"), " is compared with rows of other segments: give ", Setting("segment")
             )
         people = None if person is None else IdColumn.parse(person, "person")
+        if people is not None:
+            _refuse_more_rows(people, stated, most)
         ids = None if id is None else IdColumn.parse(id, "id")
         segments, by_row = _parse_segments(segment, checked=ids is not None)
         scope = cls(stated, segments, by_row, ids, people, most)
@@ -265,6 +271,20 @@ class Scope:
         """Return the scope with the rows of each person counted."""
         counts = np.zeros(0) if self.people is None else self.people.counts
         return replace(self, rows_per_person=int(counts.max(initial=1)))
+
+
+def _refuse_more_rows(people: IdColumn, stated: int, most: int | None) -> None:
+    """Refuse people with more rows than the owner states: their cost would be above the one that was meant."""
+    rows = int(people.counts.max(initial=1))
+    if 1 < stated < (rows if most is None else min(rows, most)):
+        raise ParameterError(
+            Setting("rows_per_person", stated),
+            f" is too few: a person has {rows:,} rows. Give ",
+            Setting("most_rows_per_person", stated),
+            " to leave out the others, or leave out ",
+            Setting("rows_per_person"),
+            " to pay for all",
+        )
 
 
 def _first_rows(people: Index, most: int) -> Mask:

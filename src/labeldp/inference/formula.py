@@ -37,6 +37,10 @@ _HINT = (
     'write a sum of terms, such as age + age**2 + log(income) + C(region, ref="north") + age:rooms + age*urban + '
     "`unit price`, without an intercept; for other functions add a column to the table"
 )
+_LABEL_HINT = (
+    "only the name of the label may stand before ~, once; for its logarithm pass the logarithm as the label, with "
+    "the bounds of the logarithm"
+)
 _NUMERIC = re.compile("bool|u?int|float|double|halffloat|decimal")
 
 
@@ -224,7 +228,8 @@ def _matches(text: str) -> Iterator[tuple[str, re.Match[str]]]:
     while sign:
         match = _FACTOR.match(text, position)
         if match is None:
-            raise _error(f"cannot be read, beginning at {text[position:].strip()[:20]!r}: {_HINT}")
+            hint = _LABEL_HINT if "~" in text[position:] else _HINT
+            raise _error(f"cannot be read, beginning at {text[position:].strip()[:20]!r}: {hint}")
         yield sign, match
         position, sign = match.end(), match["sign"]
 

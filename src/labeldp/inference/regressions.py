@@ -90,7 +90,8 @@ def private_moments(
         The family for which the weights are chosen; every other that the bounds allow can be estimated too. By
         default "logit" for bounds (0, 1), else "ols".
     positive : str, optional
-        The public word that counts as 1, if labels are text; all others count as 0.
+        The public word that counts as 1, if labels are text; all others count as 0. To check its spelling would
+        reveal labels: with a word that no label has, ε is spent and every label counts as 0.
     weights : array-like or str, optional
         Public weights of rows, such as those of a survey's design, or the name of their column; none may be more
         than 20 times their mean.

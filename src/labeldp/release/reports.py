@@ -404,7 +404,7 @@ def _parse_values(values: ArrayLike) -> Array:
 
 def _parse_mechanisms(mechanism: Any, size: int) -> tuple[tuple[Mechanism, ...], Index]:
     """Return each mechanism once, and the place of each value's."""
-    each = list(mechanism) if isinstance(mechanism, Sequence) else [mechanism]
+    each = list(mechanism) if isinstance(mechanism, Sequence) and not isinstance(mechanism, str) else [mechanism]
     for one in each:
         if not isinstance(one, Mechanism):
             raise ParameterError(f"mechanism must be one that load_mechanism returned, got {describe(one)}")

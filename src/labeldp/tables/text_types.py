@@ -125,7 +125,8 @@ def not_a_number(name: str, row: int, dialect: Dialect) -> LabelError:
     return LabelError(
         f"the label {name!r} is not a number in row {row:,}. If it is text, name another column as ",
         Setting("label"),
-        f". Numbers are read with a decimal {decimal}: where {group!r} stands between thousands, add ",
+        "; for yes and no, write 1 and 0 into a column. "
+        f"Numbers are read with a decimal {decimal}: where {group!r} stands between thousands, add ",
         Setting("thousands", group),
         "; where it is the decimal mark, add ",
         Setting("decimal", group),
