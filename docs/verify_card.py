@@ -846,7 +846,9 @@ def verify(data: bytes, extract: bytes | None = None) -> tuple[str, str]:
     if extract is not None:
         found.add(run("ledger", lambda one: check_in_ledger(one, check_extract(extract)), card)[0])
     delta = f", delta = {cost['delta']}" if cost.get("delta") else ""
-    return min(found, key=(FALSE, OPEN, VALID).index), f"epsilon = {cost['epsilon']}{delta}"
+    verdict = min(found, key=(FALSE, OPEN, VALID).index)
+    stated = "" if verdict == VALID else "stated, not shown: "
+    return verdict, f"{stated}epsilon = {cost['epsilon']}{delta}"
 
 
 def main() -> int:

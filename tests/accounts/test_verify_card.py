@@ -358,7 +358,7 @@ def test_its_exit_status_is_the_verdict_and_its_last_line_says_it(tmp_path):
     unknown = {**content, "mechanism": "of-my-own"}
     for one, code, said in (
         (text, 0, "Verdict: valid; epsilon = 1.0"),
-        (forged(stronger), 1, "Verdict: not valid; epsilon = 0.5"),
+        (forged(stronger), 1, "Verdict: not valid; stated, not shown: epsilon = 0.5"),
         (forged(unknown), 2, "Verdict: cannot verify; "),
         (forged({**content, "version": 5}), 2, "Verdict: cannot verify; "),
     ):

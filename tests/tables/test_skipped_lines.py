@@ -127,6 +127,12 @@ def test_titles_of_a_sheet_are_the_same_whatever_the_labels(place):
     assert told == {(3, 2), (2, 0)}
 
 
+def test_titles_of_a_sheet_are_found_where_the_first_rows_end_in_a_missing_value(place):
+    gaps = [("oak", 2.5), (), ("ash", 3.5, None), *ROWS]
+    put_sheet(place / "in.xlsx", [*TITLES, HEADER, *gaps])
+    assert count_titles("in.xlsx", ldp.tables.Dialect()) == 2
+
+
 def test_no_title_is_found_where_a_value_or_half_a_header_may_be_one(place):
     put_sheet(place / "in.xlsx", [("Homes", "in 2024"), *ROWS])  # no header
     (place / "in.csv").write_text('"town\nof birth",price\nYork,2.5\n')

@@ -338,7 +338,19 @@ def _read_top(source: SourceFile, dialect: Dialect) -> TextFile | None:
     sheet = _chosen_sheet(book, source.path, dialect)
     sheet.reset_dimensions()
     lines = [[_cell_text(cell, ".") for cell in row] for row in islice(sheet.rows, HEADER_ROWS)]
-    return _as_text(source, dialect, lines)
+    return _as_text(source, dialect, _pad_below(lines))
+
+
+def _pad_below(rows: Iterable[list[str]]) -> Iterator[list[str]]:
+    """Yield rows as wide as those above them, without the empty cells at their ends; blank rows stay blank.
+
+    A sheet stores no cells after the last value of a row, so a row whose last value is missing is shorter.
+    """
+    widest = 0
+    for row in rows:
+        width = max((column for column, text in enumerate(row, 1) if text), default=0)
+        widest = max(widest, width)
+        yield [*row[:width], *[""] * (widest - width)] if width else []
 
 
 def _as_text(source: SourceFile, dialect: Dialect, rows: Iterable[list[str]]) -> TextFile:
