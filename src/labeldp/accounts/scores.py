@@ -186,7 +186,7 @@ def _effect(value: float, unit: str | None) -> str:
 
 def describe_fit(fit: Any) -> list[str]:
     """Return the fit of a table of coefficients, in sentences."""
-    sentence = "R² is not estimated: noise would hide it."
+    sentence = "R² is not estimated: noise would hide it, or rows have weights."
     if "rsquared" in fit:
         sentence = f"R² is about {fit['rsquared']:.3f} ± {fit['standard_error']:.3f}, its standard error by noise."
     if "pvalue" not in fit:

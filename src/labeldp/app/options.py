@@ -269,7 +269,11 @@ def collect_release_options(
     bounds: Bounds,
     epsilon: Annotated[
         Epsilon,
-        Option("--epsilon", "-e", help="The whole privacy budget; a smaller ε is more private."),
+        Option(
+            "--epsilon",
+            "-e",
+            help="The whole privacy budget of a row; a smaller ε is more private. A person's rows each cost it.",
+        ),
         Field("Privacy budget (ε)"),
     ],
     missing: Missing = "error",

@@ -109,7 +109,7 @@ def test_several_formulas_and_files_cost_one_charge_and_each_file_has_its_card(s
     for file in files:
         assert "log(schooling)" in file.read_text(encoding="utf-8")
         assert "Valid." in said("verify", f"{file}.card.json")
-    assert "In words" in files[0].read_text(encoding="utf-8")
+    assert "The last of them in words" in files[0].read_text(encoding="utf-8")
     card = json.loads((tmp_path / "table.csv.card.json").read_text())
     assert card["side_by_side"] == list(csv.reader(files[1].read_text(encoding="utf-8").splitlines()))
     for file in files[1:]:
