@@ -108,7 +108,7 @@ def _marks(table: RegressionTable, stars: bool) -> list[str]:
 
 
 def _r_squared(table: RegressionTable) -> str:
-    return "hidden" if table.rsquared is None else f"{table.rsquared:.3f}"
+    return "not stated" if table.rsquared is None else f"{table.rsquared:.3f}"
 
 
 _FACTS: dict[str, Callable[[RegressionTable], str]] = {
