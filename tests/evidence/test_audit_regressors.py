@@ -111,7 +111,7 @@ def by_file(y, ledger, source, epsilon=CLAIM):
         about = {"label": "y", "bounds": BOUNDS, "epsilon": epsilon}
         done = ldp.privatize_file(given, out, **about, ledger=ledger, random_state=source)
         labels = pq.read_table(out).column("y").to_numpy()
-    return [*labels, done.release.entries["residual_variance"]]
+    return [*labels, done.release.columns["y"].entries["residual_variance"]]
 
 
 def noise_in(mechanisms):
