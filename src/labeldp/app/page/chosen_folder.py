@@ -116,6 +116,25 @@ class ChosenFolder:
         cards = [name for name in names if is_card_name(Path(name).name)]
         return sorted(cards, key=lambda name: -(self.root / name).stat().st_mtime_ns)
 
+    def released_tables(self) -> set[str]:
+        """Return the names of tables with cards beside them, and of the page's copies of them as Excel sheets.
+
+        The page names its copies ``.private``; a sheet of another name may be the source of a table with a card.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = ChosenFolder(tempfile.mkdtemp())
+        >>> released = ["a.private.csv", "a.private.csv.card.json", "a.private.xlsx", "b.csv", "b.csv.card.json"]
+        >>> for name in [*released, "b.xlsx"]:
+        ...     (folder.root / name).touch()
+        >>> sorted(folder.released_tables())
+        ['a.private.csv', 'a.private.xlsx', 'b.csv']
+        """
+        with_cards = {card.removesuffix(".card.json") for card in self.cards()}
+        sheets = {Path(name).with_suffix(".xlsx").as_posix() for name in with_cards if ".private" in name}
+        return (with_cards | sheets) & set(self.tables())
+
     def ledgers(self) -> list[str]:
         """Return the names of files that may be ledgers, here and one folder down."""
         return self._files("*.db", "*/*.db")

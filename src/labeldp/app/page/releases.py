@@ -111,8 +111,10 @@ def card_page(request: Request) -> Response:
     if result.card is not None:
         ledger = _ledger_of(result.card, _ledgers_in(folder)[0].values())
         explanation = result.card.explain(ledger.charges if ledger else None)
-    sources = folder.tables() if result.holds else []
-    tables = sources if path.name == "card.json" else []
+    tables = folder.tables() if result.holds else []
+    released = folder.released_tables()
+    sources = [table for table in tables if table not in released]
+    tables = tables if path.name == "card.json" else []
     values: dict[str, Any] = {"explanation": explanation, "tables": tables, "sources": sources}
     return show(request, "card", name=name, result=result, **values)
 

@@ -48,7 +48,8 @@ def start_page(request: Request) -> Response:
     """Show the tables of the folder, how to bring another, and once the problems of the last form."""
     site = site_of(request)
     problems, site.problems = site.problems, {}
-    return show(request, "start", names=site.folder.tables(), cards=site.folder.cards(), problems=problems)
+    names, released = site.folder.tables(), site.folder.released_tables()
+    return show(request, "start", names=names, released=released, problems=problems)
 
 
 def open_form(request: Request, form: FormData) -> Response:
