@@ -49,7 +49,8 @@ def fit(
         Option(
             metavar="FOLDER",
             help="The folder of a model that learns on from these rows: they alone cost, and with --segment they "
-            "do not add to the rows before. Columns, bounds and transform stay those of the model.",
+            "do not add to rows of other segments; a first fit without "
+            "one counts for all rows. Columns, bounds and transform stay those of the model.",
         ),
     ] = None,
     keep_rows: Annotated[
