@@ -99,7 +99,7 @@ class Accuracy:
             f"Privacy typically moves the mean of all {rows:,} by ±{number(float(self.error_of_mean(rows)))}"
         )
         if self.floor <= 1e-6 * self.label_spread:
-            return f"{sentence}, and the mean of more rows by less."
+            return f"{sentence}, and the mean of fewer rows by more."
         why = "clipping" if self.unbiased else "their bias"
         return f"{sentence}; of that, ±{number(self.floor)} stays however many rows there are, because of {why}."
 

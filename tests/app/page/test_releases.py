@@ -15,7 +15,7 @@ def test_a_second_release_of_the_same_values_is_shown_to_cost_again(client):
     client.release(ready(client, limit=3))
     begun = ready(client)
     words = client.show(begun, "release").words
-    assert "These values were released before" in words
+    assert "Values of this column were released before" in words
     assert "ε = 1 becomes ε = 2, and a guess of 50 % can become 88 %" in words
     budget = client.show(begun, "budget").words
     for part in ("costs again", "they can be 88 % certain at most", "ε = 1 that the ledger has spent before"):
