@@ -81,6 +81,21 @@ def test_the_limit_holds_for_rare_errors_that_hide_in_the_noise(name, epsilon):
     assert epsilon > 1 or name == "lognormal" or hidden > 9  # without the limit, ± alone would be believed
 
 
+@pytest.mark.parametrize("limit", [1.0, 0.5, 0.3, 0.1, 2.0**-6])
+@pytest.mark.parametrize("name", RARE)
+def test_without_noise_the_limit_is_never_below_the_mean_of_squares(name, limit, monkeypatch):
+    """The margin for noise would hide a limit that forgets far errors."""
+    monkeypatch.setattr(clipped_errors, "ONE_SIDED", 0.0)
+    plan, predicted = ErrorPlan.of(ROWS, Fraction(1), BOUNDS), np.full(ROWS, 50.0)
+    labels = np.clip(50 + np.random.default_rng(3).choice(RARE[name], ROWS), *BOUNDS)
+    labels[:2] = BOUNDS
+    counts = plan._distances(predicted).answer(labels)[0]
+    squares = SquaredErrors(BOUNDS, limit * (BOUNDS[1] - BOUNDS[0]), predicted).answer(labels)[0]
+    share = float(squares[0]) / STEPS / ROWS
+    truth = np.mean(((labels - 50) / (BOUNDS[1] - BOUNDS[0])) ** 2)
+    assert plan._largest(counts, share, limit) >= truth * (1 - 1e-3)
+
+
 @pytest.mark.statistical
 def test_with_a_shape_without_tails_alone_heavy_tails_would_be_missed(monkeypatch):
     """The twin: what lies beyond the limit is then taken for nothing."""
