@@ -336,7 +336,7 @@ METAVARS = {
 }
 """Placeholders in help, by type."""
 
-TYPED = {bool: bool, LabelBounds: list[Any], Words: list[str], Formulas: list[str], list[Path]: list[str]}
+TYPED = {bool: bool, LabelBounds: list[str], Words: list[str], Formulas: list[str], list[Path]: list[str]}
 """Types that Typer hands over where an option is not one text."""
 
 

@@ -148,6 +148,11 @@ def command(
     return add
 
 
+def _as_typed(words: Any) -> Any:
+    """Return the words of a pair: Typer has no list of pairs."""
+    return words
+
+
 def _text_parameter(option: Declaration) -> Parameter:
     """Return an option for Typer, as text: None where it is not given."""
     info = copy(option.typer)
@@ -158,6 +163,8 @@ def _text_parameter(option: Declaration) -> Parameter:
     if default not in (None, (), False, True, Parameter.empty) and info.show_default is True:
         info.show_default = str(default)
     typed: Any = TYPED.get(option.type, str)
+    if option.type is LabelBounds:
+        info.parser = _as_typed
     if option.type is bool or default is not Parameter.empty:
         default = False if option.type is bool else None
         typed = typed | None
