@@ -61,7 +61,7 @@ $(DIST)/.done: pyproject.toml
 env: $(VENV)/.dev  ## Build .venv with all that tests need
 	@tests/install_chromium.sh
 
-demo: $(VENV)/.core  ## Install, train private models on a synthetic survey, plot error against ε
+demo: $(VENV)/.core  ## Install, release a synthetic private column, train three learners on it, draw what they learn
 	$(BIN)/labeldp demo
 
 paper: $(VENV)/.paper  ## Compute the paper's tables (hours on 2 cores; the same command continues a stopped run)

@@ -9,7 +9,7 @@ from command_line import files_in, said
 def test_the_demo_shows_what_privacy_costs_and_leaves_a_picture_and_a_report(place):
     (place / "labeldp-report.html").write_text("of an earlier demo")
     shown = said("demo", "--rows", 300)
-    for words in ("ε = 1 in all", "model released", "not private"):
+    for words in ("300 households", "boosted trees", "knowing the public columns"):
         assert words in shown
     assert files_in(place) == ["labeldp-demo.png", "labeldp-report.html"]
     assert (place / "labeldp-demo.png").read_bytes().startswith(b"\x89PNG")
