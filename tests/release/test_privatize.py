@@ -228,3 +228,8 @@ def test_a_release_that_cannot_be_made_is_refused_before_anything_is_charged(nam
         release(**{"ledger": ledger} | how)
     assert caught.value.option == option
     assert ledger.charges == ()
+
+
+def test_an_option_that_is_not_supported_is_refused_by_its_name():
+    with pytest.raises(TypeError, match="delta is not supported"):
+        release(delta=1e-5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date
 from numbers import Integral
-from typing import Any, Literal, Self, TypedDict
+from typing import Any, Literal, Never, Self, TypedDict
 
 import numpy as np
 
@@ -195,8 +195,14 @@ class Scope:
         id: Any = None,
         person: Any = None,
         most_rows_per_person: Any = None,
+        **unknown: Never,
     ) -> Scope:
         """Return the scope that options state; see `RowOptions`."""
+        for name in unknown:
+            raise TypeError(
+                f"{name} is not supported: besides the parameters in its signature, this function takes "
+                f"{', '.join(RowOptions.__annotations__)}"
+            )
         stated = parse_integer(rows_per_person, "rows_per_person")
         most = None
         if most_rows_per_person is not None:
