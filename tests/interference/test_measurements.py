@@ -50,6 +50,16 @@ def scored_in_groups(labels):
     return [risk.rmse for risk in scores.values()]
 
 
+def calibrated_in_groups(labels):
+    class Middle:
+        def predict(self, X):
+            return np.full(len(X), 2.0)
+
+    shared = {"by": np.arange(ROWS) % 2, "epsilon": 8.0, "bounds": BOUNDS, "coverage": 0.7}
+    made = ldp.private_intervals(Middle(), np.zeros((ROWS, 1)), labels, **shared)
+    return [group.half_width for group in made.groups.values()]
+
+
 def regressed(labels):
     X = np.random.default_rng(1).normal(size=(ROWS, 1))
     return ldp.private_ols(X, labels, epsilon=4.0, bounds=BOUNDS).params
@@ -59,7 +69,7 @@ def released(labels):
     return ldp.privatize(labels, epsilon=8.0, bounds=BOUNDS).labels
 
 
-WAYS = [fitted, estimated, scored, scored_in_groups, regressed, released]
+WAYS = [fitted, estimated, scored, scored_in_groups, calibrated_in_groups, regressed, released]
 each_way = pytest.mark.parametrize("act", WAYS, ids=lambda act: act.__name__)
 
 

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 import labeldp as ldp
 from helpers import seeded
 from labeldp.learning import intervals as interval_module
-from labeldp.learning.coverage_plan import CoveragePlan, most_misses, plan_coverage
+from labeldp.learning.coverage_plan import CoveragePlan, fewest_rows, most_misses, plan_coverage
 
 BOUNDS = (0.0, 1.0)
 PLAN = plan_coverage(300, Fraction(3, 10), Fraction(9, 10))
@@ -115,6 +115,112 @@ def test_no_labels_miss_more_often_than_the_plan_allows_and_some_nearly_do():
     hardest = expected_misses([PLAN.rows + 1, *np.rint(HARD).astype(int), 0], PLAN)
     assert max(worst, hardest) <= bound
     assert hardest > 0.9 * bound
+
+
+# ---- by public group ----------------------------------------------------------------------------------------
+
+SHARES = {"calm": 0.05, "wild": 0.25}
+"""Standard deviations of the errors in each group."""
+
+
+def grouped_labels(rng, rows):
+    """Return the group of each row, a fifth of them wild, and labels whose errors depend on it."""
+    groups = np.where(np.arange(rows) % 5 == 0, "wild", "calm")
+    deviations = np.array([SHARES[name] for name in groups])
+    return groups, np.clip(0.5 + deviations * rng.normal(size=rows), 0, 1)
+
+
+def coverage_by_group(draws, *, is_grouped):
+    """Return the share of fresh labels inside in each group, over calibrations, with its standard error."""
+    rng, model = np.random.default_rng(2), Constant(0.5)
+    inside = {name: [] for name in SHARES}
+    for draw in range(draws):
+        groups, labels = grouped_labels(rng, 1500)
+        fresh, truth = grouped_labels(rng, 1000)
+        by, fresh_by = (groups, fresh) if is_grouped else (None, None)
+        made = intervals(labels, model=model, epsilon=1.0, by=by, random_state=seeded(draw))
+        low, high = made.predict_interval(np.zeros((1000, 1)), by=fresh_by).T
+        for name in SHARES:
+            rows = fresh == name
+            inside[name].append(np.mean((low <= truth)[rows] & (truth <= high)[rows]))
+    return {name: (np.mean(shares), np.std(shares) / np.sqrt(draws)) for name, shares in inside.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_labels_of_each_group_are_covered_as_often_as_stated_and_not_by_intervals_of_all_rows():
+    """Five standard errors are a false alarm of 3e-7; the twin without groups covers the wild ones in 60 %."""
+    for coverage, error in coverage_by_group(150, is_grouped=True).values():
+        assert coverage >= 0.9 - 5 * error
+        assert error < 0.005
+    covered = coverage_by_group(40, is_grouped=False)
+    assert covered["wild"][0] < 0.75
+    assert covered["calm"][0] > 0.9
+
+
+def test_each_group_has_its_own_width_for_one_charge_and_predictions_take_the_group_of_each_row():
+    ledger, (groups, labels) = ldp.Ledger(), grouped_labels(np.random.default_rng(0), 3000)
+    made = intervals(labels, model=Constant(0.5), by=groups, epsilon=0.5, ledger=ledger, rows_per_person=2)
+    (charge,) = ledger.charges
+    assert (charge.purpose, charge.budget) == ("intervals", ldp.Budget(1)) == ("intervals", made.cost)
+    wild, calm = made.groups["wild"], made.groups["calm"]
+    assert 0.05 < calm.half_width < 0.2
+    assert 0.3 < wild.half_width < 0.5
+    assert (wild.rows, calm.rows) == (np.sum(groups == "wild"), np.sum(groups == "calm"))
+    low, high = made.predict_interval(np.zeros((3, 1)), by=["wild", "calm", "wild"]).T
+    assert np.allclose(high - low, 2 * np.array([wild.half_width, calm.half_width, wild.half_width]))
+    assert not made.full
+    with pytest.raises(ldp.errors.ParameterError, match="its own half width"):
+        _ = made.half_width
+
+
+def test_noise_that_hurts_a_small_group_more_is_stated():
+    groups, labels = grouped_labels(np.random.default_rng(0), 3000)
+    uneven = intervals(labels, model=Constant(0.5), by=groups, epsilon=0.3)
+    assert uneven.groups["wild"].widening > uneven.groups["calm"].widening + 0.05 > 0.05
+    assert "Noise hurts small groups more" in uneven.summary()
+    even = intervals(labels, model=Constant(0.5), by=np.arange(3000) % 2, epsilon=0.3)
+    assert even.groups[0].widening == even.groups[1].widening
+    assert "Noise hurts" not in even.summary()
+
+
+@pytest.mark.parametrize("by", [None, ["wild", "other"], ["wild"], ["wild", "calm", "calm"], [1, 2]])
+def test_rows_of_a_group_without_calibration_rows_have_no_interval(by):
+    groups, labels = grouped_labels(np.random.default_rng(0), 2000)
+    made = intervals(labels, model=Constant(0.5), by=groups)
+    with pytest.raises(ldp.errors.ParameterError, match="group"):
+        made.predict_interval(np.zeros((2, 1)), by=by)
+    with pytest.raises(ldp.errors.ParameterError, match="leave by out"):
+        intervals(labels, model=Constant(0.5)).predict_interval(np.zeros((2, 1)), by=["calm"] * 2)
+
+
+def test_a_group_too_small_for_the_coverage_is_refused_before_the_charge_with_the_rows_that_it_needs():
+    fewest = fewest_rows(Fraction(3, 10), Fraction(9, 10))
+    for rows, is_refused in ((fewest - 1, True), (fewest, False)):
+        ledger, by = ldp.Ledger(), np.where(np.arange(1000) < rows, "few", "many")
+        labels = np.full(1000, 0.2)
+        if is_refused:
+            with pytest.raises(ldp.errors.ParameterError, match=f"'few' has {rows}.* needs {fewest}"):
+                intervals(labels, by=by, ledger=ledger)
+        else:
+            intervals(labels, by=by, ledger=ledger)
+        assert len(ledger.charges) == 1 - is_refused
+
+
+@pytest.mark.parametrize("by", [["a"] * 7, [None, "x"] * 250, [np.nan, 1.0] * 250])
+def test_groups_that_cannot_be_used_are_refused_before_the_charge(by):
+    ledger = ldp.Ledger()
+    with pytest.raises(ldp.errors.ParameterError, match="by must"):
+        intervals(np.full(500, 0.5), by=by, ledger=ledger)
+    assert not ledger.charges
+
+
+def test_a_label_moves_the_interval_of_its_own_group_alone():
+    groups, labels = grouped_labels(np.random.default_rng(0), 2000)
+    other = np.where(groups == "calm", 1.0, labels)
+    one, two = (intervals(y, model=Constant(0.5), by=groups, random_state=seeded(3)) for y in (labels, other))
+    assert one.groups["calm"] != two.groups["calm"]
+    assert one.groups["wild"] == two.groups["wild"]
 
 
 # ---- what is said -------------------------------------------------------------------------------------------

@@ -59,6 +59,10 @@ def test_groups_are_scored_for_one_charge_each_by_its_own_rows():
         assert abs(risk.mae - mae) < 6 * risk.figures["mae"].standard_error < 0.5
         assert risk.cost == ldp.Budget(1.0)
     assert (ledger.total, len(ledger.charges)) == (ldp.Budget(1.0), 1)
+    assert not any(risk.note for risk in scores.values())
+    small = private_scores(MODELS["good"], X, Y, by=np.arange(ROWS) < ROWS // 5, epsilon=1.0, bounds=BOUNDS)
+    assert "4 times that of the largest group" in small[True].summary()
+    assert not small[False].note
     for by in (region[:5], np.where(np.arange(ROWS) < 3, "few", "many"), [None, "x"] * (ROWS // 2)):
         with pytest.raises(ldp.errors.ParameterError):
             private_scores(MODELS["constant"], X, labels, by=by, **given)

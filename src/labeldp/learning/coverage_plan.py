@@ -7,7 +7,7 @@ docs/proofs/intervals.md.
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -24,8 +24,17 @@ _COUNTS = range(4, 11)
 _OCTAVES = 12
 """The narrowest half width that is tried is the width of the bounds, halved this many times."""
 
-_FINE, _BELOW, _ABOVE = 8, 12, 20
-"""`most_misses` takes so many steps for a scale of noise, and looks so many scales below and above the slack."""
+_STEPS_PER_SCALE = 8
+"""Steps of `most_misses` in one scale of noise."""
+
+_SCALES_BELOW = 12
+"""Scales of noise below the slack, from which on `most_misses` takes such steps …"""
+
+_SCALES_ABOVE = 20
+"""… and above the slack, up to which."""
+
+_MAX_FEWEST = 1 << 26
+"""The largest number of rows that `fewest_rows` tries."""
 
 _ROUNDING = 1 - 1e-9
 """A margin larger than rounding errors."""
@@ -66,6 +75,11 @@ class CoveragePlan:
         """Return a half width of the public grid; the last one, 2^counts, is the width of the bounds."""
         return width * math.exp2(_OCTAVES * (position / (1 << self.counts) - 1))
 
+    def widening(self, coverage: Fraction) -> float:
+        """Return the fraction by which noise is expected to widen intervals, for normal residuals."""
+        without_noise = -float(ndtri(float(1 - coverage) / 2))
+        return self.excess / without_noise - 1
+
     @property
     def excess(self) -> float:
         """The expected half width for normal residuals: a quantile, and half a step of the grid."""
@@ -93,31 +107,52 @@ def plan_coverage(rows: int, epsilon: Fraction, coverage: Fraction) -> CoverageP
     return min(plans, key=lambda plan: plan.excess, default=None)
 
 
+def fewest_rows(epsilon: Fraction, coverage: Fraction) -> int:
+    """Return the number of rows from which on ε supports the coverage.
+
+    Examples
+    --------
+    >>> rows = fewest_rows(Fraction(1, 2), Fraction(9, 10))
+    >>> plan_coverage(rows, Fraction(1, 2), Fraction(9, 10)) is not None
+    True
+    >>> plan_coverage(rows - 1, Fraction(1, 2), Fraction(9, 10)) is None
+    True
+    """
+    counts = _COUNTS[0]  # the least noise
+
+    def is_supported(rows: int) -> bool:
+        return most_misses(1, rows, float(counts / epsilon), counts) <= _allowed_misses(rows, coverage)
+
+    return bisect_left(range(_MAX_FEWEST), True, key=is_supported)
+
+
+def _allowed_misses(rows: int, coverage: Fraction) -> float:
+    """Return the expected misses of ``rows + 1`` rows that the coverage allows."""
+    return float((1 - coverage) * (rows + 1)) * _ROUNDING
+
+
 def _largest_slack(rows: int, epsilon: Fraction, coverage: Fraction, counts: int) -> int:
-    """Return the largest slack with which a search of so many counts covers, or 0."""
-    allowed = float((1 - coverage) * (rows + 1)) * _ROUNDING
+    """Return the largest slack with which a search of this number of counts covers, or 0."""
+    allowed, scale = _allowed_misses(rows, coverage), float(counts / epsilon)
     slacks = range(1, math.floor(allowed) + 1)
-    return bisect_right(
-        slacks, allowed, key=lambda slack: most_misses(slack, rows, float(counts / epsilon), counts)
-    )
+    return bisect_right(slacks, allowed, key=lambda slack: most_misses(slack, rows, scale, counts))
 
 
 def most_misses(slack: int, rows: int, scale: float, counts: int) -> float:
-    """Return how many of ``rows + 1`` rows lie outside the interval found, in expectation, at the very most.
+    """Return a bound on the expected number of misses: rows, of ``rows + 1``, outside the interval found.
 
-    A player who sees which counts passed chooses how many rows lie outside at the next half width, not fewer
-    than at the last one that passed, and wants many outside at the end. No labels do better than the best
-    player, whose value follows backwards from the last count. Choices between two steps are rounded to the
-    player's advantage.
+    A player sees the noisy counts, and chooses the number of rows outside at each next half width: at least that
+    at the last one that passed. The player wants many misses. No labels do better than the best player, whose
+    value follows backwards from the last count. Choices between two steps are rounded to the player's advantage.
 
     Examples
     --------
     >>> round(most_misses(90, 999, 8.0, 8), 1)       # 8 counts for ε = 1: of 1,000 rows, for a slack of 90
     97.3
     """
-    step = max(1, math.floor(scale / _FINE))
-    first = max(slack - math.ceil(_BELOW * scale), 0)
-    last = slack + math.ceil(_ABOVE * scale)
+    step = max(1, math.floor(scale / _STEPS_PER_SCALE))
+    first = max(slack - math.ceil(_SCALES_BELOW * scale), 0)
+    last = slack + math.ceil(_SCALES_ABOVE * scale)
     outside = np.concatenate([[0.0], np.arange(first, last + step, step), [rows + 1.0]])
     outside = np.minimum(outside, rows + 1.0)
     passes = np.concatenate([[1.0, 1.0], _tail(outside[1:-1] + 1 - slack, scale)])  # the nearest choice of a step

@@ -1,18 +1,32 @@
-"""Checks, by public features, that a model was not trained on given rows; and its predictions for them."""
+"""Rows that a model was not trained on, by public group: their labels, predictions, and the charge for both.
+
+Scores and intervals measure labels of such rows, by `HeldOutRows`. That a model was not trained on them is checked
+by public features.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from labeldp._values import Array, Labels
+from labeldp._values import Array, Index, Labels
+from labeldp.accounts.budget import Charge, Purpose
+from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.numbers import percent
+from labeldp.accounts.scope import Scope
+from labeldp.accounts.terms import Terms
 from labeldp.errors import LabelError, ParameterError
+from labeldp.exact.word_sources import WordSource
+from labeldp.release.label_access import LabelAccess
 from labeldp.tables.frames import refuse_other_order
 
 _MARGIN = 0.05
@@ -43,11 +57,100 @@ def final_step(model: Any) -> Any:
     return model
 
 
-def refuse_seen_rows(model: Any, X: Any, why: str) -> None:
+def fit_terms(model: Any) -> Terms | None:
+    """Return the terms of a fit by this library; None if the model is another."""
+    terms = getattr(innermost(model)[0], "terms_", None)
+    return terms if isinstance(terms, Terms) else None
+
+
+def parse_groups(by: ArrayLike | None, rows: int) -> tuple[list[Any], Index]:
+    """Return the names of groups, and the number of each row's group; all rows are in the group None without them.
+
+    Examples
+    --------
+    >>> parse_groups(["north", "south", "north"], 3)
+    (['north', 'south'], array([0, 1, 0]))
+    """
+    if by is None:
+        return [None], np.zeros(rows, dtype=np.int64)
+    groups = np.asarray(by).reshape(-1)
+    if groups.size != rows:
+        raise ParameterError(f"by must name a group for each of the {rows:,} rows, got {groups.size:,}")
+    with suppress(TypeError):  # of names that cannot be sorted
+        names, numbers = np.unique(groups, return_inverse=True)
+        if not (groups.dtype.kind == "f" and np.isnan(names).any()):
+            return names.tolist(), numbers
+    raise ParameterError("by must have names of one type, without missing ones: text, or numbers")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOutRows:
+    """Rows that a model was not trained on.
+
+    Attributes
+    ----------
+    labels : array
+        Private, and clipped by nobody yet.
+    predicted : array
+        The predictions of the model.
+    groups : dict of arrays
+        The rows of each public group, by its name.
+    scope : Scope
+        As a ledger admitted it.
+    ledger : Ledger or None
+        The ledger to charge.
+    y : array-like
+        The labels as they were given.
+    """
+
+    labels: Array = field(repr=False)
+    predicted: Array
+    groups: Mapping[Any, Index]
+    scope: Scope
+    ledger: Ledger | None
+    y: Any = field(repr=False)
+
+    @classmethod
+    def parse(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        by: ArrayLike | None,
+        scope: Scope,
+        ledger: Ledger | None,
+        epsilon: Fraction,
+        harm: str,
+    ) -> HeldOutRows:
+        """Return the rows that a ledger admits, after every check that needs no label's value.
+
+        ``harm`` states the damage by rows that the model was trained on, and the remedy.
+        """
+        labels, predicted = fresh_predictions(model, X, y, harm)
+        names, numbers = parse_groups(by, labels.size)
+        ledger = as_ledger(ledger)
+        scope = (ledger or Ledger()).admit(scope, labels.size, epsilon)
+        numbers = scope.select(numbers)
+        groups = {names[number]: np.flatnonzero(numbers == number) for number in np.unique(numbers).tolist()}
+        return cls(scope.select(labels), scope.select(predicted), groups, scope, ledger, y)
+
+    def charge(
+        self, charges: Sequence[Charge], *, epsilon: Fraction, source: WordSource, purpose: Purpose
+    ) -> dict[Any, LabelAccess]:
+        """Charge the ledger once, and return the access to the labels of each group: a label is in one of them."""
+        ledger = ledger_to_charge(self.ledger, self.y)
+        accesses = {name: LabelAccess(self.labels[rows], source, purpose) for name, rows in self.groups.items()}
+        for access in accesses.values():
+            access.charge(ledger, charges, self.scope, epsilon=epsilon)
+            charges = ()
+        return accesses
+
+
+def refuse_seen_rows(model: Any, X: Any, harm: str) -> None:
     """Refuse rows that a regressor of this library was trained on, also inside pipelines and searches.
 
-    By chance, fresh rows equal rows of the training as often as these equal each other. ``why`` says what would go
-    wrong, and what to do.
+    By chance, fresh rows equal rows of the training as often as these equal each other.
     """
     inner, steps = innermost(model)
     if not hasattr(inner, "remembers"):
@@ -63,11 +166,11 @@ def refuse_seen_rows(model: Any, X: Any, why: str) -> None:
     if share > chance + _MARGIN + 4 * math.sqrt(chance * (1 - chance) / digests.size):
         raise ParameterError(
             f"{percent(share)} of these rows have the features of rows that the model was trained on, where "
-            f"{percent(chance)} would have them by chance: its errors are too small there, {why}"
+            f"{percent(chance)} would have them by chance: its errors are too small there, {harm}"
         )
 
 
-def fresh_predictions(model: Any, X: Any, y: Any, why: str) -> tuple[Array, Array]:
+def fresh_predictions(model: Any, X: Any, y: Any, harm: str) -> tuple[Array, Array]:
     """Return the labels of rows that a model was not trained on, and its predictions for them."""
     labels = Labels.parse(y).values.astype(np.float64)
     if labels.ndim != 1:
@@ -76,7 +179,7 @@ def fresh_predictions(model: Any, X: Any, y: Any, why: str) -> tuple[Array, Arra
     if not hasattr(model, "predict"):
         raise ParameterError(f"model must have predict, got {type(model).__name__}")
     predicted = finite_predictions(model, X, labels.size)
-    refuse_seen_rows(model, X, why)
+    refuse_seen_rows(model, X, harm)
     return labels, predicted
 
 

@@ -1,28 +1,72 @@
-"""Private prediction intervals: conformal prediction with noisy counts of the labels inside."""
+"""Private prediction intervals: conformal prediction with noisy counts of the labels inside, by public group."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from labeldp._values import Array, Epsilon, Interval, LabelBounds, as_fraction, parse_number
 from labeldp.accounts.budget import Budget, new_charge
-from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
+from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number, percent
 from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.errors import ParameterError, warn
 from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
-from labeldp.learning.coverage_plan import CoveragePlan, plan_coverage
+from labeldp.learning.coverage_plan import CoveragePlan, fewest_rows, plan_coverage
 from labeldp.learning.fit_plan import LabelScale
-from labeldp.learning.held_out import fresh_predictions, innermost
+from labeldp.learning.held_out import HeldOutRows, fit_terms, parse_groups
 from labeldp.release.label_access import LabelAccess
 from labeldp.release.queries import IntegerQuery
 
 _ROUNDING = 1e-12
 """Ends of intervals are moved outwards by this part, more than a transform and its inverse are off."""
+
+_UNEQUAL = 0.05
+"""Noise hurts small groups more if the fractions by which it widens intervals differ by more than this."""
+
+_MOST_LISTED = 5
+"""The most names of groups in a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWidth:
+    """The half width of the intervals of a public group.
+
+    Attributes
+    ----------
+    half_width : float
+        Intervals reach this far to both sides of a prediction, on the model's scale, and are cut to the bounds.
+    rows : int
+        The number of calibration rows.
+    widening : float
+        The fraction by which noise is expected to widen the intervals, for normal residuals. It follows from rows,
+        ε and coverage alone.
+    full : bool
+        True if every interval is the full bounds, which says nothing.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> from sklearn.dummy import DummyRegressor
+    >>> y, town = np.linspace(0, 5, 3000), np.repeat(["Bath", "York"], [400, 2600])
+    >>> X, model = np.zeros((3000, 1)), DummyRegressor(strategy="constant", constant=0.0).fit([[0]], [0])
+    >>> groups = ldp.private_intervals(model, X, y, epsilon=1.0, bounds=(0, 5), by=town).groups
+    >>> groups["Bath"].rows, groups["Bath"].half_width < groups["York"].half_width
+    (400, True)
+    >>> groups["Bath"].widening > groups["York"].widening                   # noise hurts the small group more
+    True
+    """
+
+    half_width: float
+    rows: int
+    widening: float
+    full: bool
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -32,16 +76,14 @@ class IntervalModel:
     Attributes
     ----------
     model : regressor
-    half_width : float
-        Intervals reach this far to both sides of a prediction, on the model's scale, and are cut to the bounds.
+    groups : dict of GroupWidth
+        The intervals of each public group, by its name; those of all rows are named None.
     scale : LabelScale
         The label's public bounds, and the model's transform, if it has one.
     coverage : float
-        The share of labels inside, at least, on average over calibration rows and noise.
-    rows : int
-        The number of calibration rows.
+        The fraction of labels inside, at least, in each group, on average over calibration rows and noise.
     cost : Budget
-        The cost of the intervals, beyond that of the model.
+        The cost of the intervals of all groups together, beyond that of the model.
     secure : bool
         False if the noise came from a seed, here or in the model: then this is an experiment, and **not private**.
 
@@ -59,18 +101,28 @@ class IntervalModel:
     """
 
     model: Any
-    half_width: float
+    groups: Mapping[Any, GroupWidth]
     scale: LabelScale
     coverage: float
-    rows: int
     cost: Budget
     secure: bool
 
     @property
+    def half_width(self) -> float:
+        """The half width of all intervals, on the model's scale; by group, see ``groups``."""
+        if None not in self.groups:
+            raise ParameterError("each group has its own half width: take groups[name].half_width")
+        return self.groups[None].half_width
+
+    @property
+    def rows(self) -> int:
+        """The number of calibration rows, of all groups."""
+        return sum(group.rows for group in self.groups.values())
+
+    @property
     def full(self) -> bool:
         """True if every interval is the full bounds, which says nothing."""
-        low, high = self.scale.inner
-        return self.half_width >= high - low
+        return all(group.full for group in self.groups.values())
 
     def predict(self, X: Any) -> Array:
         """Return the model's predictions, inside the bounds.
@@ -82,49 +134,100 @@ class IntervalModel:
         """
         return np.clip(np.asarray(self.model.predict(X), dtype=np.float64), *self.scale.bounds)
 
-    def predict_interval(self, X: Any) -> Array:
+    def predict_interval(self, X: Any, by: ArrayLike | None = None) -> Array:
         """Return the ends of an interval for each row.
 
         Parameters
         ----------
         X : array-like
             Public features, as the model takes them.
+        by : array-like, optional
+            The public group of each row, of intervals by group. A group without calibration rows is refused: no
+            interval is known to cover its labels.
 
         Returns
         -------
         array, rows × 2
         """
-        low, high = _ends(self.scale.apply(self.predict(X)), self.half_width, self.scale.inner)
+        predicted = self.scale.apply(self.predict(X))
+        low, high = _ends(predicted, self._half_widths(by, predicted.size), self.scale.inner)
         return np.column_stack([self.scale.invert(low, -_ROUNDING), self.scale.invert(high, _ROUNDING)])
+
+    def _half_widths(self, by: ArrayLike | None, rows: int) -> Array:
+        """Return the half width of each row's group."""
+        names, numbers = parse_groups(by, rows)
+        unknown = [name for name in names if name not in self.groups]
+        if None in unknown:
+            raise ParameterError("intervals differ by group: give by, the public group of each row")
+        if None in self.groups and unknown:
+            raise ParameterError("intervals are the same for all rows: leave by out, or calibrate with by")
+        if unknown:
+            raise ParameterError(
+                f"no interval is known to cover labels of {_list_names(unknown)}, a group without calibration "
+                "rows: leave these rows out, or calibrate with rows of the group"
+            )
+        return np.array([self.groups[name].half_width for name in names])[numbers]
 
     def __repr__(self) -> str:
         secure = "secure" if self.secure else "NOT PRIVATE"
-        return f"<IntervalModel: {self._reach()} for {percent(self.coverage)}, {self.cost}, {secure}>"
+        reach = f"{len(self.groups):,} groups"
+        if None in self.groups:
+            reach = self._describe_reach(self.groups[None])
+        return f"<IntervalModel: {reach} for {percent(self.coverage)}, {self.cost}, {secure}>"
 
-    def _reach(self) -> str:
-        if self.full:
+    def _describe_reach(self, group: GroupWidth) -> str:
+        if group.full:
             return "the full bounds"
         if self.scale.transform == "log":
-            return f"a factor of {number(math.exp(self.half_width))}"
-        return f"{number(self.half_width)}{' of square roots' if self.scale.transform else ''}"
+            return f"a factor of {number(math.exp(group.half_width))}"
+        return f"{number(group.half_width)}{' of square roots' if self.scale.transform else ''}"
 
     def summary(self) -> str:
-        """Return what the intervals are and cost, for people."""
-        share, bounds = percent(self.coverage), " to ".join(map(number, self.scale.bounds))
-        lines = [
-            f"Intervals reach {self._reach()} to both sides of a prediction, cut to the bounds {bounds}.",
-            f"  At least {share} of labels lie inside, on average over calibration rows and noise, for rows like "
-            f"the {self.rows:,} calibration rows, none of them used in training. Labels outside the bounds count "
-            "as the nearest bound.",
-        ]
-        if self.full:
-            lines = [
-                f"Intervals are the full bounds: {self.rows:,} rows and this ε show no narrower ones that cover "
-                f"{share}. Give more rows, more ε, or less coverage."
-            ]
+        """Return the reach, the promise and the cost of the intervals, for people."""
+        lines = self._describe_all() if None in self.groups else self._describe_groups()
         if not self.secure:
             lines.append("  NOT PRIVATE: the noise can be repeated from a seed.")
         return "\n".join([*lines, f"  Cost: {self.cost}."])
+
+    def _describe_all(self) -> list[str]:
+        """Return the lines on intervals that are the same for all rows."""
+        if self.full:
+            return [
+                f"Intervals are the full bounds: {self.rows:,} rows and this ε show no narrower ones that cover "
+                f"{percent(self.coverage)}. Give more rows, more ε, or less coverage."
+            ]
+        reach = self._describe_reach(self.groups[None])
+        return [
+            f"Intervals reach {reach} {self._cut()}.",
+            self._promise("", f"the {self.rows:,} calibration rows"),
+        ]
+
+    def _describe_groups(self) -> list[str]:
+        """Return the lines on intervals by group, with a note where noise hurts a small group more."""
+        lines = [f"Intervals reach, by group, {self._cut()}:"]
+        for name, group in self.groups.items():
+            widening = f"noise widens them by about {percent(group.widening)}"
+            lines.append(f"  {name!r}: {self._describe_reach(group)}, from {group.rows:,} rows; {widening}.")
+        widenings = [group.widening for group in self.groups.values()]
+        if max(widenings) > min(widenings) + _UNEQUAL:
+            lines.append("  Noise hurts small groups more. Join groups, or give more rows or more ε.")
+        return [*lines, self._promise(" of each group", "its calibration rows")]
+
+    def _cut(self) -> str:
+        return f"to both sides of a prediction, cut to the bounds {' to '.join(map(number, self.scale.bounds))}"
+
+    def _promise(self, group: str, rows: str) -> str:
+        return (
+            f"  At least {percent(self.coverage)} of labels{group} lie inside, on average over calibration rows "
+            f"and noise, for rows like {rows}, none of them used in training. Labels outside the bounds count as "
+            "the nearest bound."
+        )
+
+
+def _list_names(names: Sequence[Any]) -> str:
+    """Return the first of some names of groups."""
+    others = len(names) - _MOST_LISTED
+    return ", ".join(map(repr, names[:_MOST_LISTED])) + (f" and {others:,} more" if others > 0 else "")
 
 
 def private_intervals(
@@ -135,6 +238,7 @@ def private_intervals(
     epsilon: float,
     bounds: Interval,
     coverage: float = 0.9,
+    by: ArrayLike | None = None,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     random_state: int | WordSource | None = None,
@@ -142,9 +246,13 @@ def private_intervals(
 ) -> IntervalModel:
     """Return a model with prediction intervals, for ε: split conformal prediction with exact noisy counts.
 
-    A curator bisects a public grid of half widths, by noisy counts of the labels inside. How many must be inside
-    makes up for the noise, whatever the labels are: docs/proofs/intervals.md. If the model has a transform, so do
-    the half widths: those of "log" are factors.
+    A curator bisects a public grid of half widths, by noisy counts of the labels inside. The count that a half
+    width needs makes up for the noise, whatever the labels are: docs/proofs/intervals.md. If the model has a
+    transform, so do the half widths: those of "log" are factors.
+
+    With ``by``, each public group has a half width of its own, and the coverage holds in each group (Mondrian
+    conformal prediction). A label is in one group, so one ε pays for all groups. Noise widens the intervals of a
+    small group more; ``groups`` and the summary state by how much.
 
     Parameters
     ----------
@@ -160,7 +268,10 @@ def private_intervals(
     bounds : (lo, hi)
         Public bounds of the label. Never read them off the data.
     coverage : float
-        At least this share of labels lies inside, on average over calibration rows and noise.
+        At least this share of labels lies inside, on average over calibration rows and noise; with ``by``, in
+        each group.
+    by : array-like, optional
+        The public group of each calibration row. A group may follow from public columns, never from labels.
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
@@ -176,6 +287,12 @@ def private_intervals(
         With ``predict_interval``. Where rows · ε cannot support the coverage, intervals are the full bounds: a
         warning says so, and nothing is charged.
 
+    Raises
+    ------
+    ParameterError
+        Before anything is charged; also if a group of ``by`` is so small that ε cannot support the coverage: join
+        it with another.
+
     Examples
     --------
     >>> import numpy as np, labeldp as ldp
@@ -185,49 +302,100 @@ def private_intervals(
     >>> intervals = ldp.private_intervals(model, X[500:], y[500:], epsilon=0.5, bounds=(0, 5), coverage=0.9)
     >>> intervals.predict_interval(X[:4]).shape, intervals.cost
     ((4, 2), Budget(epsilon=0.5))
+
+    By group, for one ε:
+
+    >>> size = np.where(X[:, 1] > 1, "large", "small")
+    >>> fair = ldp.private_intervals(model, X[500:], y[500:], epsilon=0.5, bounds=(0, 5), by=size[500:])
+    >>> fair.predict_interval(X[:4], by=size[:4]).shape, fair.cost
+    ((4, 2), Budget(epsilon=0.5))
     """
-    budget, coverage = as_fraction(Epsilon(epsilon)), parse_number(coverage, "coverage")
-    if not 0 < coverage < 1:
-        raise ParameterError(f"coverage must lie in (0, 1), such as 0.9, got {coverage}")
-    share = as_fraction(coverage)
-    bounds = LabelBounds(bounds)
-    scale = LabelScale.parse(
-        bounds, getattr(getattr(innermost(model)[0], "terms_", None), "label_transform", None)
+    budget, share = as_fraction(Epsilon(epsilon)), _parse_coverage(coverage)
+    terms = fit_terms(model)
+    scale = LabelScale.parse(LabelBounds(bounds), None if terms is None else terms.label_transform)
+    held_out = HeldOutRows.parse(
+        model,
+        X_cal,
+        y_cal,
+        by=by,
+        scope=Scope.parse(rows_per_person, **rows),
+        ledger=ledger,
+        epsilon=budget,
+        harm="and intervals would not cover; keep rows out of the fit, and calibrate on those",
     )
-    why = "and intervals would not cover; keep rows out of the fit, and calibrate on those"
-    labels, predicted = fresh_predictions(model, X_cal, y_cal, why)
-    scope, ledger = Scope.parse(rows_per_person, **rows), as_ledger(ledger)
     source = resolve_source(random_state)
-    if ledger is not None or rows:
-        scope = (ledger or Ledger()).admit(scope, labels.size, budget)
-        labels, predicted = scope.select(labels), scope.select(predicted)
-    plan = plan_coverage(labels.size, budget, share)
-    charge = new_charge(
-        "prediction intervals",
-        Budget(budget),
-        purpose="intervals",
-        mechanism=None if plan is None else str(plan.noise),
-        scope=scope,
-    )
-    inner = scale.inner
-    half_width, cost = inner[1] - inner[0], Budget(0)
-    if plan is not None:
-        access = LabelAccess(scale.apply(labels), source, "intervals")
-        access.charge(ledger_to_charge(ledger, y_cal), [charge], scope, epsilon=budget)
-        half_width = _search(plan, scale.apply(predicted), access, inner)
-        cost = charge.budget
+    plans = _plan_groups(held_out, budget, share)
+    groups, cost = _calibrate(held_out, plans, scale, share, source)
     secure = isinstance(source, SecureWords) and bool(getattr(model, "secure_", True))
-    result = IntervalModel(model, half_width, scale, float(share), labels.size, cost, secure)
-    if result.full:
+    result = IntervalModel(model, groups, scale, float(share), cost, secure)
+    if any(group.full for group in groups.values()):
         warn(result.summary())
     return result
 
 
-def _ends(predicted: Array, half_width: float, bounds: Interval) -> tuple[Array, Array]:
+def _parse_coverage(coverage: float) -> Fraction:
+    """Return a coverage in (0, 1)."""
+    share = parse_number(coverage, "coverage")
+    if not 0 < share < 1:
+        raise ParameterError(f"coverage must lie in (0, 1), such as 0.9, got {share}")
+    return as_fraction(share)
+
+
+def _plan_groups(held_out: HeldOutRows, epsilon: Fraction, coverage: Fraction) -> dict[Any, CoveragePlan]:
+    """Return the search in each group; none where all rows are one group and ε cannot support the coverage.
+
+    A small group is refused: its intervals would be the full bounds, at the same price.
+    """
+    plans = {}
+    for name, rows in held_out.groups.items():
+        plan = plan_coverage(rows.size, epsilon, coverage)
+        if plan is not None:
+            plans[name] = plan
+        elif name is not None:
+            raise ParameterError(
+                f"group {name!r} has {rows.size:,} calibration rows: at ε = {float(epsilon):g}, coverage "
+                f"{float(coverage):g} needs {fewest_rows(epsilon, coverage):,}. Join the group with another, or "
+                "give more rows or more ε"
+            )
+    return plans
+
+
+def _calibrate(
+    held_out: HeldOutRows,
+    plans: Mapping[Any, CoveragePlan],
+    scale: LabelScale,
+    coverage: Fraction,
+    source: WordSource,
+) -> tuple[dict[Any, GroupWidth], Budget]:
+    """Charge the ledger, and return half widths by group, and the cost; without plans, those are the bounds'."""
+    width = scale.inner[1] - scale.inner[0]
+    if not plans:
+        return {None: GroupWidth(width, held_out.labels.size, math.inf, full=True)}, Budget(0)
+    epsilon = max(plan.epsilon for plan in plans.values())
+    charge = new_charge(
+        "prediction intervals",
+        Budget(epsilon),
+        purpose="intervals",
+        mechanism="; ".join(dict.fromkeys(str(plan.noise) for plan in plans.values())),
+        scope=held_out.scope,
+    )
+    predicted = scale.apply(held_out.predicted)
+    transformed = replace(held_out, labels=scale.apply(held_out.labels))
+    accesses = transformed.charge([charge], epsilon=epsilon, source=source, purpose="intervals")
+    groups = {}
+    for name, plan in plans.items():
+        half_width = _search(plan, predicted[held_out.groups[name]], accesses[name], scale.inner)
+        groups[name] = GroupWidth(half_width, plan.rows, plan.widening(coverage), half_width >= width)
+    return groups, charge.budget
+
+
+def _ends(predicted: Array, half_width: float | Array, bounds: Interval) -> tuple[Array, Array]:
+    """Return the ends of intervals, inside the bounds."""
     low, high = bounds
-    if half_width >= high - low:  # a rounded difference could miss a bound
-        return np.full_like(predicted, low), np.full_like(predicted, high)
-    return np.maximum(predicted - half_width, low), np.minimum(predicted + half_width, high)
+    is_full = np.asarray(half_width) >= high - low  # a rounded difference could miss a bound
+    below = np.where(is_full, low, np.maximum(predicted - half_width, low))
+    above = np.where(is_full, high, np.minimum(predicted + half_width, high))
+    return below, above
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class Risk:
     secure : bool
         False if the noise came from a seed: then this is an experiment, and **not private**.
     statistics : sequence of Statistic
-        What was released for its cost.
+        The released integers.
     charge : Charge or None
         Its entry in the ledger; None if nothing was charged beyond the fit, which did not use these rows.
     rows_per_person : int
@@ -42,6 +42,8 @@ class Risk:
         that the model was not trained on them.
     fit_charges : tuple of str
         The time of each charge of the fit that was scored; empty if the model is not one of this library.
+    note : str
+        A public note on the noise of a small group; empty without one.
 
     Examples
     --------
@@ -68,6 +70,7 @@ class Risk:
     rows_per_person: int = 1
     split: Split | None = None
     fit_charges: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def cost(self) -> Budget:
@@ -104,6 +107,7 @@ class Risk:
             "NOT PRIVATE: the noise can be repeated from a seed." if not self.secure else "",
             self._meaning() if "±" in estimates or "mae" not in self.figures else "",
             "Labels and predictions were clipped to the bounds first.",
+            self.note,
             f"Cost: {self.cost}" + (" for these rows, which the model did not use." if self.split else "."),
         ]
         return "\n  ".join([estimates, *filter(None, lines)])

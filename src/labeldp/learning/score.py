@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -14,14 +15,15 @@ from scipy import sparse
 from sklearn.utils import _safe_indexing
 
 from labeldp._values import Array, Epsilon, Index, LabelBounds, Labels, as_fraction, parse_number
-from labeldp.accounts.budget import Budget, label_cost
-from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge, warn_if_seen
+from labeldp.accounts.budget import Budget, Charge, label_cost
+from labeldp.accounts.ledger import Ledger, warn_if_seen
+from labeldp.accounts.numbers import number
 from labeldp.accounts.scope import RowOptions, Scope
-from labeldp.accounts.terms import Split, Terms, fit_times
+from labeldp.accounts.terms import Split, fit_times
 from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.base import PrivateRegressor
-from labeldp.learning.held_out import final_step, finite_predictions, fresh_predictions, innermost
+from labeldp.learning.held_out import HeldOutRows, final_step, finite_predictions, fit_terms
 from labeldp.learning.quality import Risk
 from labeldp.learning.score_sums import HeldOutPlan, ScorePlan
 from labeldp.release.label_access import LabelAccess
@@ -29,6 +31,9 @@ from labeldp.tables.frames import refuse_other_order, row_count
 
 TEST_SIZE = 0.1
 FEWEST_ROWS = 100
+
+MAX_NOISE_RATIO = 2
+"""A group whose noise is more than this times that of the largest group is called small."""
 
 NOT_SCORED = "the model was fitted and paid for, and can be used; only its score failed"
 """The note on an error that comes after the fit."""
@@ -127,8 +132,8 @@ def private_scores(
 ) -> dict[Any, Risk]:
     """Return how wrong a model is in each public group of rows, for one ε: each row is in one group.
 
-    The noise is the same in all groups, so a small group has larger standard errors. The model may be worse in a
-    small group, too: noise in training hides what is special about few rows.
+    The noise of sums is the same in all groups, so a small group has larger standard errors; its score has a note
+    that says so. The model may be worse in a small group, too: noise in training hides patterns of few rows.
 
     Parameters
     ----------
@@ -159,59 +164,46 @@ def private_scores(
     >>> sorted(scores), ledger.total, scores["north"].rows < scores["south"].rows
     (['north', 'south'], Budget(epsilon=1.0), True)
     """
-    scope = Scope.parse(rows_per_person, **rows)
-    budget = as_fraction(Epsilon(epsilon))
-    bounds = LabelBounds(bounds)
-    why = "and a score would be too good; keep rows out of the fit, and score those"
-    labels, predicted = fresh_predictions(model, X, y, why)
-    predicted = np.clip(predicted, *bounds)
-    names, groups = _parse_groups(by, labels.size)
-    ledger = as_ledger(ledger)
-    scope = (ledger or Ledger()).admit(scope, labels.size, budget)
-    labels, predicted, groups = (scope.select(array) for array in (labels, predicted, groups))
-    largest = float(max(predicted.max() - bounds[0], bounds[1] - predicted.min()))
-    present = np.unique(groups).tolist()
-    members = [np.flatnonzero(groups == group) for group in present]
-    plans = [ScorePlan.of(rows.size, budget, bounds, largest) for rows in members]
-    source, charges = resolve_source(random_state), plans[0].charges(scope)
-    accesses = [LabelAccess(labels[rows], source, "score") for rows in members]
-    paid = ledger_to_charge(ledger, y)
-    for number, access in enumerate(accesses):
-        access.charge(paid, [] if number else charges, None if number else scope, epsilon=budget)
-    fit_charges = _fit_charges(innermost(model)[0])
-    risks = [
-        _measure(plan, predicted[rows], access, scope.rows_per_person)
-        for plan, rows, access in zip(plans, members, accesses, strict=True)
-    ]
-    return {
-        names[group]: replace(risk, charge=charges[0], fit_charges=fit_charges)
-        for group, risk in zip(present, risks, strict=True)
-    }
+    budget, bounds = as_fraction(Epsilon(epsilon)), LabelBounds(bounds)
+    held_out = HeldOutRows.parse(
+        model,
+        X,
+        y,
+        by=by,
+        scope=Scope.parse(rows_per_person, **rows),
+        ledger=ledger,
+        epsilon=budget,
+        harm="and a score would be too good; keep rows out of the fit, and score those",
+    )
+    scope, predicted = held_out.scope, np.clip(held_out.predicted, *bounds)
+    largest_error = float(max(predicted.max() - bounds[0], bounds[1] - predicted.min()))
+    plans = [ScorePlan.of(rows.size, budget, bounds, largest_error) for rows in held_out.groups.values()]
+    charges = plans[0].charges(scope)
+    accesses = held_out.charge(charges, epsilon=budget, source=resolve_source(random_state), purpose="score")
+    provenance = {"charge": charges[0], "fit_charges": _fit_charges(model)}
+    most_rows = max(plan.rows for plan in plans)
+    scores = {}
+    for plan, (name, members) in zip(plans, held_out.groups.items(), strict=True):
+        score = plan.score(predicted[members], accesses[name], scope, **provenance)
+        scores[name] = replace(score, note=_note_on_noise(plan.rows, most_rows))
+    return scores
 
 
-def _parse_groups(by: ArrayLike | None, rows: int) -> tuple[list[Any], Index]:
-    """Return the names of groups, and the number of each row's group; one for all rows without groups."""
-    groups = np.zeros(rows) if by is None else np.asarray(by).reshape(-1)
-    if groups.size != rows:
-        raise ParameterError(f"by must name a group for each of the {rows:,} rows, got {groups.size:,}")
-    try:
-        names, numbers = np.unique(groups, return_inverse=True)
-    except TypeError:
-        raise ParameterError("by must have names of one type, without missing ones: text, or numbers") from None
-    return names.tolist(), numbers
-
-
-@np.errstate(all="ignore")  # a user's strict settings must not lose what is paid for
-def _measure(plan: HeldOutPlan, predicted: Array, access: LabelAccess, rows_per_person: int) -> Risk:
-    """Return a score that is paid for."""
-    figures = plan.measure(predicted, access)
-    return Risk(figures, access.rows, access.is_secure, tuple(access.statistics), None, rows_per_person)
+def _note_on_noise(rows: int, most_rows: int) -> str:
+    """Return a note on a small group: the noise of a mean is in inverse proportion to its rows."""
+    ratio = most_rows / rows
+    if ratio <= MAX_NOISE_RATIO:
+        return ""
+    return (
+        f"The group is small: the noise of its errors is {number(ratio, 2)} times that of the largest group, of "
+        f"{most_rows:,} rows."
+    )
 
 
 def _fit_charges(model: Any) -> tuple[str, ...]:
-    """Return the times of the charges of a fitted model; none if it is not one of this library."""
-    terms = getattr(model, "terms_", None)
-    return fit_times(terms.charges) if isinstance(terms, Terms) else ()
+    """Return the times of the charges of a fit; none if it is not one of this library."""
+    terms = fit_terms(model)
+    return () if terms is None else fit_times(terms.charges)
 
 
 def fit_and_score(
@@ -234,7 +226,7 @@ def fit_and_score(
     ----------
     model : LabelReleaseRegressor or ModelReleaseRegressor, or a pipeline that ends in one
         Is fitted, for its own ε. Its bounds, ledger and rows_per_person hold for the score, too. A search or a
-        frozen model is refused: one fit is what the card pays for.
+        frozen model is refused: the card pays for one fit.
     X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
         Public features.
     y : array-like
@@ -310,10 +302,9 @@ def fit_and_measure(
 
     ``labels`` are those of y, checked, and ``scope`` that of all rows, which a ledger has admitted.
     """
-    regressor = final_step(model)
-    fit_epsilon = Epsilon(regressor.epsilon).exact
-    source, ledger = resolve_source(random_state), regressor._get_ledger()
-    people = None if scope.people is None else scope.people.codes
+    regressor, source = final_step(model), resolve_source(random_state)
+    ledger, fit_epsilon = regressor._get_ledger(), Epsilon(regressor.epsilon).exact
+    people = person_codes(scope)
     split = Split.of(_draw_seed(source), labels.size, plan.rows, people)
     plan = replace(plan, rows=split.test_rows)
     charges = plan.charges(scope, paid=fit_epsilon)
@@ -321,26 +312,31 @@ def fit_and_measure(
     if regressor.ledger is None:
         warn_if_seen(y)
     X = sparse.csr_array(X) if sparse.issparse(X) else X
-    earlier = len(ledger.own_charges)
-    with ledger.reserve(charges), regressor.charging(scope):
-        model.fit(_take(X, train), _take(y, train))
-    paid = ledger.own_charges[earlier:]
-    if not paid:
-        raise ParameterError("the model was not fitted again: give a regressor that is not frozen")
-    fit_charges = fit_times(paid)
+    with ledger.reserve(charges):
+        fit_charges = _fit_once(model, _take(X, train), _take(y, train), ledger, scope)
+    times = fit_times(fit_charges)
     try:
-        if fit_charges != _fit_charges(regressor) or label_cost(paid) != Budget(fit_epsilon):
+        if times != _fit_charges(model) or label_cost(fit_charges) != Budget(fit_epsilon):
             raise ParameterError("the ledger was charged for more than one fit, and the card of a model is of one")
         predicted = finite_predictions(model, _take(X, test), plan.rows)
         access = LabelAccess(labels[test], source, "score")
         access.charge(ledger, charges, scope, epsilon=plan.epsilon)
-        score = _measure(plan, predicted, access, scope.rows_per_person)
+        provenance = {"split": replace(split, fit_charges=times), "fit_charges": times}
+        return model, plan.score(predicted, access, scope, charge=next(iter(charges), None), **provenance)
     except Exception as error:
         error.add_note(NOT_SCORED)
         raise
-    split = replace(split, fit_charges=fit_charges)
-    charge = charges[0] if charges else None
-    return model, replace(score, charge=charge, split=split, fit_charges=fit_charges)
+
+
+def _fit_once(model: Any, X: Any, y: Any, ledger: Ledger, scope: Scope) -> Sequence[Charge]:
+    """Fit a model to rows of a scope, and return the charges for it."""
+    earlier = len(ledger.own_charges)
+    with final_step(model).charging(scope):
+        model.fit(X, y)
+    charges = ledger.own_charges[earlier:]
+    if not charges:
+        raise ParameterError("the model was not fitted again: give a regressor that is not frozen")
+    return charges
 
 
 def plan_test(rows: int, epsilon: float, bounds: tuple[float, float], test_size: float = TEST_SIZE) -> ScorePlan:
@@ -361,6 +357,11 @@ def plan_test(rows: int, epsilon: float, bounds: tuple[float, float], test_size:
 def can_split(scope: Scope, test_rows: int, rows: int) -> bool:
     """Return whether rows are left to learn from beside those to score, and further ones of the last person."""
     return scope.people is None or test_rows + scope.rows_per_person <= rows
+
+
+def person_codes(scope: Scope) -> Index | None:
+    """Return the code of each row's person; None where people are not known."""
+    return None if scope.people is None else scope.people.codes
 
 
 def take_kept(scope: Scope, table: Any) -> Any:

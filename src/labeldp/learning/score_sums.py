@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from labeldp.accounts.scope import Scope
 from labeldp.accounts.scores import Figure, describe_figures
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import ParameterError
+from labeldp.learning.quality import Risk
 from labeldp.release.label_access import LabelAccess
 from labeldp.release.queries import IntegerQuery
 
@@ -67,7 +69,7 @@ class ErrorSums(IntegerQuery):
 
 @dataclass(frozen=True, slots=True)
 class HeldOutPlan(ABC):
-    """What is measured of the errors of a model on rows that it was not trained on; all of it is public.
+    """Measurements of the errors of a model on rows that it was not trained on; all of the plan is public.
 
     Attributes
     ----------
@@ -88,6 +90,15 @@ class HeldOutPlan(ABC):
     @abstractmethod
     def measure(self, predicted: Array, access: LabelAccess) -> dict[str, Figure]:
         """Return the errors of predictions, with noise."""
+
+    @np.errstate(all="ignore")  # strict settings of a user must not lose a score after its charge
+    def score(self, predicted: Array, access: LabelAccess, scope: Scope, **provenance: Any) -> Risk:
+        """Return the errors of predictions for labels that were charged; ``provenance`` are fields of `Risk`."""
+        figures = self.measure(predicted, access)
+        released = tuple(access.statistics)
+        return Risk(
+            figures, access.rows, access.is_secure, released, rows_per_person=scope.rows_per_person, **provenance
+        )
 
     def charges(self, scope: Scope, paid: Fraction = Fraction(0)) -> list[Charge]:
         """Return the charge for a score, or no charge if the rows need no more than the ε that is paid.
