@@ -127,6 +127,22 @@ def test_intervals_cover_where_bounds_are_loose_and_tails_are_heavy():
     assert (covered >= stats.binom.ppf(FALSE_ALARM, 30, 0.95)).all()
 
 
+def test_the_mean_alone_is_covered_by_a_narrow_interval():
+    """200 runs; detects a coverage of 85 % and lower."""
+    rows, source = pd.DataFrame({"unused": range(1000)}), seeded(3)
+    rng = np.random.default_rng(4)
+    covered, widths, runs = 0, [], 200
+    for _ in range(runs):
+        y = np.clip(rng.normal(40, 10, 1000), *BOUNDS)
+        table = quiet_ols(rows, y, source, on="pay ~ 1", label="pay")
+        low, high = table.conf_int().loc["Intercept"]
+        covered += low <= 40 <= high
+        widths.append(high - low)
+    assert covered >= stats.binom.ppf(FALSE_ALARM, runs, 0.94)
+    assert np.mean(widths) < 3 * 3.92 * 10 / np.sqrt(1000)  # without privacy it is 3.92 standard errors
+    assert len(table.margins()) == 0
+
+
 @pytest.mark.parametrize("power", [-20, 3, 40])
 def test_units_of_labels_scale_bit_by_bit(power):
     X, y = data(600)
@@ -345,7 +361,7 @@ BAD = {
         "'g.True.' depends on one",
     ),
     "formula without the label's name": (FRAME, Y, {"on": "a + b"}, "label must name y"),
-    "no columns": (X[:, :0], Y, {}, "1 to 512 columns"),
+    "no columns": (X[:, :0], Y, {}, "for the mean alone"),
     "few rows": (X[:8], Y[:8], {}, "too few for 4 coefficients"),
     "noise": (X, Y, {"epsilon": 0.005}, "would hide any coefficient .*: give 0.0"),
     "other rows": (X, Y[:-1], {}, "one label for each of 200 rows"),

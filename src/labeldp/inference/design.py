@@ -96,6 +96,10 @@ class Design:
         """The number of coefficients."""
         return len(self.names)
 
+    def of_slopes(self, values: Array) -> Array:
+        """Return the values of the slopes; that of the constant where it is alone."""
+        return values[1:] if self.size > 1 else values
+
     @property
     def leverage(self) -> Array:
         """The leverage of each row, D(DᵀD)⁻¹Dᵀ on the diagonal."""
@@ -122,8 +126,8 @@ class Design:
 
 
 def _refuse_size(rows: int, columns: int) -> None:
-    if not 0 < columns <= MAX_COLUMNS:
-        raise DataError(f"X must have 1 to {MAX_COLUMNS} columns, got {columns}")
+    if columns > MAX_COLUMNS:
+        raise DataError(f"X must have at most {MAX_COLUMNS} columns, got {columns}")
     if not _ROWS_PER_COEFFICIENT * (columns + 1) <= rows <= _MAX_ROWS:
         raise DataError(f"{rows:,} rows are too few for {columns + 1} coefficients, or too many")
 
@@ -146,7 +150,7 @@ def _whitening(standardized: Array, names: Sequence[str], weights: Array) -> Arr
     eigenvalues, directions = np.linalg.eigh(
         standardized.T @ (weights[:, None] * standardized) / len(standardized)
     )
-    if eigenvalues[0] < _MIN_EIGENVALUE:
+    if eigenvalues.min(initial=1.0) < _MIN_EIGENVALUE:
         loadings = np.abs(directions[:, 0])
         involved = [repr(name) for name in compress(names, loadings > 1e-6 * loadings.max())]
         raise DataError(f"columns are collinear: leave out one of {', '.join(involved[:8])}")

@@ -18,10 +18,13 @@ from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.inference.design import MAX_NAME
 from labeldp.release.names import nearest, same_name
 from labeldp.tables.column_encoders import one_array
-from labeldp.tables.frames import as_table, frame_names, select_columns
+from labeldp.tables.frames import as_table, frame_names, row_count, select_columns
 
 MAX_LEVELS = 1000
 """The largest number of levels of a category; identifiers have more."""
+
+CONSTANT = "1"
+"""The formula of a constant alone, whose coefficient is the mean."""
 
 _NAME = r"`[^`]+`|[^\W\d]\w*"
 _FACTOR = re.compile(
@@ -35,7 +38,7 @@ _FACTOR = re.compile(
 _LABEL = re.compile(rf"\s*(?P<label>{_NAME})\s*~")
 _HINT = (
     'write a sum of terms, such as age + age**2 + log(income) + C(region, ref="north") + age:rooms + age*urban + '
-    "`unit price`, without an intercept; for other functions add a column to the table"
+    "`unit price`, without an intercept, or 1 for the mean alone; for other functions add a column to the table"
 )
 _LABEL_HINT = (
     "only the name of the label may stand before ~, once; for its logarithm pass the logarithm as the label, with "
@@ -123,8 +126,11 @@ class Formula:
     def parse(cls, text: str, label: str | None = None) -> Formula:
         """Read a formula; it must not use the label, but for ``label ~`` in front."""
         groups: list[list[Term]] = []
+        text = _without_label(text, label)
+        if text.strip() == CONSTANT:
+            return cls(())
         levels: dict[str, list[str]] = {}
-        for sign, match in _matches(_without_label(text, label)):
+        for sign, match in _matches(text):
             name = (match["category"] or match["name"] or match["argument"]).strip("`")
             if label is not None and same_name(name, label):
                 raise _error(f"must not use the label {label!r}: it is private")
@@ -199,7 +205,7 @@ class Formula:
             values[name] = (_texts if name in self.levels else as_numbers)(table, name)
             if new := name in self.levels and set(values[name]) - set(self.levels[name]):
                 raise DataError(f"the column {name!r} has a level that the regression does not know: {min(new)!r}")
-        result = np.ones((table.num_rows, len(self.terms)))
+        result = np.ones((row_count(frame), len(self.terms)))
         for k, term in enumerate(self.terms):
             for factor in term:
                 result[:, k] *= factor.apply(values[factor.column])

@@ -24,6 +24,9 @@ ASSUMED_DEVIATION = 0.1
 _INTERCEPT_SHARES = (1 / 16, 1 / 8, 1 / 4)
 """Fractions of a row's weight to try for the sum of all labels, which determines the intercept."""
 
+_MEAN_SHARE = 1 / 2
+"""This fraction where there is no slope; the rest is for squares, without which intervals are too narrow."""
+
 _MULTIPLIERS = 2.0 ** (np.arange(-24, 13) / 4)
 """Multiples of the whitened values to try before the projection."""
 
@@ -183,7 +186,7 @@ class WeightCandidates:
         """Return the smallest standard deviation of the noise of a standardised slope, in widths of the bounds."""
         candidate = self.choose(2 / (ASSUMED_DEVIATION * epsilon) ** 2)
         deviations = np.sqrt(2 * candidate.noise.sum(axis=0)) / epsilon / np.diag(self.design.rescaling)
-        return float(deviations[1:].min())
+        return float(self.design.of_slopes(deviations).min())
 
 
 def _candidates(design: Design, rows: Index, counts: Array) -> list[Candidate]:
@@ -204,7 +207,7 @@ def _candidates(design: Design, rows: Index, counts: Array) -> list[Candidate]:
         sampling = counts @ label_weights**2
         bias = np.abs(label_weights.T @ curvature).max(axis=1, initial=0.0)
         squares = solution**2
-        for share in _INTERCEPT_SHARES:
+        for share in _INTERCEPT_SHARES if design.size > 1 else (_MEAN_SHARE,):
             noise = np.vstack([squares[:, 0] / share**2, squares[:, 1:].sum(axis=1) / (1 - share) ** 2])
             candidates.append(Candidate(multiplier, share, sampling, noise, bias))
     return candidates
@@ -219,6 +222,8 @@ def project(rows: Array) -> Array:
     array([[ 0.3 , -0.2 ],
            [ 0.75, -0.25]])
     """
+    if not rows.size:
+        return rows
     sizes = np.abs(rows)
     descending = -np.sort(-sizes, axis=1)
     excess = np.cumsum(descending, axis=1) - 1
@@ -234,7 +239,7 @@ def _project_centered(rows: Array, row_weights: Array, counts: Array) -> Array:
     """
     weights = project(rows * row_weights[:, None])
     weights -= np.outer(row_weights, counts @ weights / (counts @ row_weights))
-    return np.asarray(weights / np.abs(weights).sum(axis=1).max())
+    return np.asarray(weights / np.abs(weights).sum(axis=1).max(initial=1e-300))
 
 
 def _curvature(whitened: Array, matrix: Array, row_weights: Array, counts: Array) -> Array:

@@ -304,6 +304,8 @@ def _public_columns(X: Any, on: str | Sequence[str] | None, label_names: Sequenc
     """Return a data frame, of x1, x2 and so on for an array, with the formula of its columns."""
     if on is None:
         X = X if is_frame(X) else _as_frame(X)
+        if not frame_names(X):
+            raise DataError("X has no columns: for the mean alone give ", Setting("on", "1"))
         return X, Formula.plain(frame_names(X))
     if not is_frame(X):
         raise ParameterError(Setting("on"), " names columns: X must be a data frame")

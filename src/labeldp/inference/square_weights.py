@@ -64,7 +64,7 @@ class SquareWeights:
         profile = squares / squares.mean(axis=0) / design.size
         penalty = misfit_penalty(design, window)
         noise = 2 * (weights.noise_scales(window.width / epsilon) ** 2).sum(axis=1) / squares.sum(axis=0)
-        noise_ratio = float(noise[1:].mean()) / window.residual_variance
+        noise_ratio = float(design.of_slopes(noise).mean()) / window.residual_variance
         square_noise = design.size * window.square_noise(epsilon) / window.residual_variance
         label_totals = np.abs(weights.integers).sum(axis=1)
         choices = []
