@@ -1,13 +1,11 @@
-"""Private files beside PyArrow that only reads and rewrites them: ``python -m benchmarks.files [--rows N]``.
+"""Private files beside PyArrow that only reads and rewrites them: a part of ``make bench``.
 
-Each run is a process of its own, from its start to its end, imports included; the ways take turns. PyArrow goes
-in batches and in one piece, and the faster of the two is the yardstick. Memory is the largest resident size of a
-process; it is flat if sixteen times the rows need hardly more.
+Each run is a process of its own, from its start to its end, imports included; the two take turns. Memory is the
+largest resident size of a process; it is flat if sixteen times the rows need hardly more.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -19,8 +17,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-import labeldp as ldp
-from benchmarks.report import Sheet, commit, cpu, load, met
+from benchmarks.report import Sheet, keep, stamp
 
 MADE = """
 import sys
@@ -57,16 +54,6 @@ else:
         for batch in reader:
             writer.write_batch(batch)
 """
-WHOLE = """
-import sys
-source, target = sys.argv[1:3]
-if source.endswith("parquet"):
-    import pyarrow.parquet as pq
-    pq.write_table(pq.read_table(source), target)
-else:
-    import pyarrow.csv as csv
-    csv.write_csv(csv.read_csv(source), target)
-"""
 PRIVATE = """
 import sys
 from labeldp.app.cli import app
@@ -74,25 +61,8 @@ sys.argv = ["labeldp", "privatize", sys.argv[1], "-o", sys.argv[2], "--force", *
 app()
 """
 ASKED = ["--label", "price", "--bounds", "0", "5", "--epsilon", "1"]
-WAYS = {
-    "PyArrow, in batches": (IN_BATCHES, []),
-    "PyArrow, whole": (WHOLE, []),
-    "labeldp privatize": (PRIVATE, ASKED),
-    "and --shuffle": (PRIVATE, [*ASKED, "--shuffle"]),
-}
-OURS = "labeldp privatize"
-MOST = {"parquet": 1.3, "csv": 1.0}
-"""The most that our time may be, in times of the faster PyArrow."""
-
-SMALLER = 16
-"""How many times fewer rows the small table has."""
-
-FLAT = 1.5
-"""The most that the peak of the large table may be, in peaks of the small one.
-
-Not 1, because a small table does not fill the queues. Two batches are read ahead, and a row group is encoded while
-the next is filled: the peak rises by some 100 MiB up to 4 Mi rows, and is level from there on.
-"""
+ROWS, SMALLER, ROUNDS = 1 << 24, 16, 3
+"""Rows, how many times fewer the small table has, and rounds of the large one."""
 
 
 @dataclass
@@ -114,94 +84,33 @@ def measured(code: str, *args: str) -> Run:
     return Run(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
-def compared(folder: Path, kind: str, rows: int, rounds: int) -> dict[str, list[Run]]:
+def compare(folder: Path, kind: str, rows: int, rounds: int) -> tuple[list[Run], list[Run]]:
+    """Return runs of PyArrow and of labeldp, in turns."""
     source, target = folder / f"in.{kind}", folder / f"out.{kind}"
     measured(MADE, str(source), str(rows))
-    runs: dict[str, list[Run]] = {name: [] for name in WAYS}
+    theirs, ours = [], []
     for _ in range(rounds):
-        for name, (code, more) in WAYS.items():
-            runs[name].append(measured(code, str(source), str(target), *more))
-            target.unlink()
+        theirs.append(measured(IN_BATCHES, str(source), str(target)))
+        target.unlink()
+        ours.append(measured(PRIVATE, str(source), str(target), *ASKED))
+        target.unlink()
     source.unlink()
-    return runs
-
-
-def middle(runs: list[Run], what: str) -> float:
-    return statistics.median(getattr(run, what) for run in runs)
-
-
-def rows_of(
-    kind: str, rows: int, runs: dict[str, list[Run]], small: dict[str, list[Run]] | None = None
-) -> list[list[str]]:
-    """Return a line for each way; ours is judged if there are runs on a small table to compare memory with."""
-    others = [name for name in WAYS if name.startswith("PyArrow")]
-    yardstick = min(others, key=lambda name: middle(runs[name], "seconds"))
-    lines = []
-    for name, each in runs.items():
-        ratio = statistics.median(
-            ours.seconds / theirs.seconds for ours, theirs in zip(each, runs[yardstick], strict=True)
-        )
-        peak = middle(each, "mib")
-        judged = ["", "", "", ""]
-        if small is not None:
-            growth = peak / middle(small[name], "mib")
-            judged[2] = f"{growth:.2f}"
-            if name == OURS:
-                judged = [
-                    met(ratio, MOST[kind], at_most=True),
-                    met(peak, 1024, at_most=True),
-                    judged[2],
-                    met(growth, FLAT, at_most=True),
-                ]
-        lines.append(
-            [
-                f"{kind}, {rows / 2**20:g} Mi rows: {name}",
-                f"{middle(each, 'seconds'):.1f}",
-                f"{middle(each, 'processor'):.1f}",
-                f"{ratio:.2f}",
-                judged[0],
-                f"{peak:.0f}",
-                *judged[1:],
-            ]
-        )
-    return lines
+    return theirs, ours
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1 << 24)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--kinds", nargs="+", default=["parquet", "csv"])
-    parser.add_argument("--keep", action="store_true", help="write benchmarks/files.md")
-    chosen = parser.parse_args()
-    before = load()
-    columns = [
-        "",
-        "seconds",
-        "processor",
-        "× the faster PyArrow",
-        "target",
-        "peak MiB",
-        "target",
-        "× fewer rows",
-        "target",
-    ]
-    sheet = Sheet("Private files beside PyArrow that reads and rewrites them", columns)
+    """Measure, show and keep the results."""
+    sheet = Sheet("Files", ["16 Mi rows", "× PyArrow's time", "peak MiB", "PyArrow's", "× the peak of 1 Mi rows"])
     with tempfile.TemporaryDirectory(dir=".") as folder:
-        for kind in chosen.kinds:
-            few = chosen.rows // SMALLER
-            small = compared(Path(folder), kind, few, 1)
-            large = compared(Path(folder), kind, chosen.rows, chosen.rounds)
-            sheet.rows += rows_of(kind, few, small) + rows_of(kind, chosen.rows, large, small)
-    Console(width=160).print(sheet.rich())
-    text = (
-        f"`python -m benchmarks.files --rows {chosen.rows} --rounds {chosen.rounds}` on {cpu()}, {os.cpu_count()} "
-        f"cores, labeldp {ldp.__version__} ({commit()}). Load {before:.1f} before and {load():.1f} after. Medians "
-        f"of {chosen.rounds} rounds (one round for the small files); whole processes, imports included. Processor "
-        "time is of all threads together.\n"
-    )
-    if chosen.keep:
-        (Path(__file__).parent / "files.md").write_text(f"{sheet.markdown()}\n{text}", encoding="utf-8")
+        for kind in ("parquet", "csv"):
+            _, small = compare(Path(folder), kind, ROWS // SMALLER, 1)
+            theirs, ours = compare(Path(folder), kind, ROWS, ROUNDS)
+            ratio = statistics.median(our.seconds / their.seconds for our, their in zip(ours, theirs, strict=True))
+            peak, their_peak = (statistics.median(run.mib for run in runs) for runs in (ours, theirs))
+            cells = [f"{ratio:.2f}", f"{peak:.0f}", f"{their_peak:.0f}", f"{peak / small[0].mib:.2f}"]
+            sheet.rows.append([f"`labeldp privatize`, {kind}", *cells])
+    Console().print(sheet.rich())
+    keep("files", f"{stamp()}; medians of {ROUNDS} rounds.\n\n{sheet.markdown()}")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import labeldp as ldp
 from benchmarks.accuracy.tables import TABLES
+from benchmarks.report import stamp
 
 try:
     from mapie.regression import SplitConformalRegressor
@@ -92,6 +93,8 @@ def main(draws: Annotated[int, typer.Option(help="draws of calibration rows and 
 without privacy, around the same model: boosted trees that learnt half of a table of the
 [accuracy suite](accuracy.md) without privacy. Each cell has the median of the half width over that without
 privacy, and in brackets the mean share of fresh rows inside, over {draws} draws of calibration rows and noise.
+
+*{stamp()}.*
 
 """
     text += "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import labeldp as ldp
+from benchmarks.report import stamp
 
 Array = NDArray[np.float64]
 Fit = Callable[[Array, Array], tuple[Array, Array]]
@@ -155,34 +155,6 @@ def figure(value: float) -> str:
     return "over 1,000" if value > 1000 else f"{value:.3g}"
 
 
-# ---- speed --------------------------------------------------------------------------------------------------
-
-
-def speed(rows: int, columns: int) -> str:
-    """Return a sentence on the time of a fit, the least of five for each, in turns."""
-    import statsmodels.api as sm  # noqa: PLC0415
-
-    X, y = draw(rows, columns, np.random.default_rng(0))
-    calls: dict[str, Callable[[], object]] = {
-        "plain": lambda: sm.OLS(y, sm.add_constant(X)).fit().conf_int(),
-        "robust": lambda: sm.OLS(y, sm.add_constant(X)).fit(cov_type="HC1").conf_int(),
-        "private": lambda: ldp.private_ols(X, y, epsilon=EPSILON, bounds=LABELS).conf_int(),
-    }
-    least = dict.fromkeys(calls, np.inf)
-    for _ in range(5):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            call()
-            least[name] = min(least[name], time.perf_counter() - start)
-    private, plain, robust = least["private"], least["plain"], least["robust"]
-    return (
-        f"A fit of {rows:,} × {columns} with its intervals, one thread, the least of five: `private_ols` "
-        f"{private:.2f} s; `statsmodels.OLS(...).fit()` {plain:.2f} s, and {robust:.2f} s with robust standard "
-        f"errors (HC1). That is {private / plain:.1f} and {private / robust:.1f} times as long. Asked for is at "
-        f"most three times as long plus one second, here {3 * plain + 1:.2f} s. The machine was shared."
-    )
-
-
 # ---- page ---------------------------------------------------------------------------------------------------
 
 
@@ -215,9 +187,7 @@ def main() -> None:
     parts = [
         HEAD,
         "\n".join(lines) + "\n",
-        f"{given.draws} draws for each row; {'; '.join(used)}.\n",
-        "## Speed\n",
-        speed(100_000, 20) + "\n",
+        f"{given.draws} draws for each row; {stamp()}; {'; '.join(used)}.\n",
     ]
     RESULTS.write_text("\n".join(parts), encoding="utf-8", newline="\n")
 

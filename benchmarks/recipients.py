@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 
 import labeldp as ldp
 from benchmarks.accuracy.tables import load
-from benchmarks.report import Sheet, commit
+from benchmarks.report import Sheet, stamp
 
 RESULTS = Path(__file__).with_suffix(".md")
 TABLES = (
@@ -201,7 +201,7 @@ def main(
     for sheet in sheets:
         console.print(sheet.rich())
     if keep is not None:
-        note = f"{splits} splits; labeldp {ldp.__version__} ({commit()})."
+        note = f"{stamp()}; {splits} splits."
         keep.write_text("\n".join(sheet.markdown() for sheet in sheets) + f"\n{note}\n", encoding="utf-8")
 
 

@@ -6,13 +6,15 @@ import os
 import platform
 import subprocess
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.table import Table
 
+import labeldp as ldp
+
 HERE = Path(__file__).parent
 README = HERE / "README.md"
-BEGIN, END = "<!-- results: written by make bench -->", "<!-- end of results -->"
 
 
 @dataclass
@@ -37,11 +39,6 @@ class Sheet:
         return "\n".join([f"### {self.title}", "", *lines, ""])
 
 
-def met(value: float, target: float, *, at_most: bool = False) -> str:
-    good = value <= target if at_most else value >= target
-    return ("≤ " if at_most else "≥ ") + f"{target:g}: " + ("met" if good else "**MISSED**")
-
-
 def cpu() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -61,12 +58,17 @@ def commit() -> str:
     return done.stdout.strip() or "no commit"
 
 
-def keep(text: str) -> None:
-    """Write the results between the README's markers."""
-    page = README.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    after = rest.split(END)[1]
-    README.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+def stamp() -> str:
+    """Return the day, the version with its commit, and the machine with its load."""
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d}, labeldp {ldp.__version__} ({commit()}), {cpu()}, {os.cpu_count()} cores, "
+        f"load {load():.1f}"
+    )
 
 
-# ---- all of it --------------------------------------------------------------------------------------
+def keep(part: str, text: str) -> None:
+    """Write results between the markers of a part of the README."""
+    begin, end = f"<!-- {part}: written by make bench -->", f"<!-- end of {part} -->"
+    before, rest = README.read_text(encoding="utf-8").split(begin)
+    after = rest.split(end)[1]
+    README.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8", newline="\n")

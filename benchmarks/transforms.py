@@ -14,7 +14,7 @@ from sklearn.metrics import r2_score
 import labeldp as ldp
 from benchmarks.accuracy import tables
 
-SPLITS, EPSILONS, MOST_ROWS = 4, (0.5, 2.0), 6000
+SPLITS, EPSILONS, MOST_ROWS = 2, (0.5, 2.0), 6000
 Table = tuple[tables.Columns, tuple[float, float], tuple[str, ...]]
 
 

@@ -74,19 +74,23 @@ def _name(row: Any, *without: str) -> str:
 
 
 def _overview(over: Any, above: Any) -> Iterator[str]:
+    """Yield a table with a line for each table of data, and a column for each method and ε."""
     both = over.merge(above[[*KEY, "ratio"]], on=KEY, how="left", suffixes=("", "_trees"))
-    budgets = sorted(both.epsilon.unique())
-    rows = []
-    for _, kind in both.groupby(["method", "label", "loose", "rows"]):
-        name = _name(kind.iloc[0], "table", "epsilon")
-        for table, some in kind.groupby("table", sort=False):
-            texts = {r.epsilon: f"{r.ratio:.3f} / {r.ratio_trees:.2f} ± {r.spread:.0%}" for r in some.itertuples()}
-            rows.append([name, table, *(texts.get(epsilon, "") for epsilon in budgets)])
-        mean = np.exp(np.log(kind.set_index("epsilon")[["ratio", "ratio_trees"]]).groupby("epsilon").mean())
-        texts = {r.Index: f"**{r.ratio:.3f} / {r.ratio_trees:.2f}**" for r in mean.itertuples()}
-        rows.append([name, "**geometric mean**", *(texts.get(epsilon, "") for epsilon in budgets)])
-    yield "Error over the private constant's / over boosted trees' without privacy ± deviation over splits.\n"
-    yield _grid(["", "", *(f"ε = {epsilon:g}" for epsilon in budgets)], rows)
+    both["column"] = [_name(row, "table") for row in both.itertuples()]
+    columns = list(dict.fromkeys(both.sort_values(["method", "label", "loose", "rows", "epsilon"]).column))
+    rows = [["**geometric mean**", *(f"**{_cell(both[both.column == column])}**" for column in columns)]]
+    for table, some in both.groupby("table"):
+        rows.append([str(table), *(_cell(some[some.column == column]) for column in columns)])
+    yield "Error over the private constant's / over boosted trees' without privacy.\n"
+    yield _grid(["", *columns], rows)
+
+
+def _cell(rows: Any) -> str:
+    """Return the geometric means of both ratios; nothing if there are none."""
+    if rows.empty:
+        return ""
+    constant, trees = np.exp(np.log(rows[["ratio", "ratio_trees"]]).mean())
+    return f"{constant:.3f} / {trees:.2f}"
 
 
 def _versions(ratios: Any, new: str, old: str) -> Iterator[str]:
