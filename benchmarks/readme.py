@@ -35,8 +35,8 @@ def speed(rows: Rows) -> str:
     numpy = span([row["× NumPy"] for row in rows])
     opendp, diffprivlib = (min((row[name] for row in rows), key=float) for name in ("× OpenDP", "× diffprivlib"))
     return (
-        f"labels are randomised at {numpy} times the rate of NumPy's insecure Laplace noise, at least {opendp} times "
-        f"OpenDP's and {diffprivlib} times diffprivlib's"
+        f"labels are randomised at {numpy} times the rate of NumPy's insecure Laplace noise, at least {opendp} "
+        f"times OpenDP's and {diffprivlib} times diffprivlib's"
     )
 
 
