@@ -91,10 +91,14 @@ _NOT_FINITE = pa.array([sign + word for word in ("inf", "infinity", "nan") for s
 """Words for labels that are no finite numbers, in any case."""
 
 
+_OUTCOMES = {"1": ["true", "yes", "ja", "oui", "sí", "si"], "0": ["false", "no", "nein", "non"]}
+"""Words for labels of 1 and of 0, in any case."""
+
+
 def parse_labels(text: Any, dialect: Dialect) -> tuple[Any, int | None]:
     """Return label text as float64, null where a label is missing or no number, and which is the first no number.
 
-    The words ``true`` and ``false``, in any case, are 1 and 0.
+    Words such as ``true`` and ``no``, in any case, are 1 and 0.
 
     All labels take the same way: which one must not follow from their values. A number beyond the range of floats
     is the last of them, as in an array: to refuse it, or to leave its row out, would reveal it. Only words such as
@@ -102,13 +106,14 @@ def parse_labels(text: Any, dialect: Dialect) -> tuple[Any, int | None]:
 
     Examples
     --------
-    >>> values, wrong = parse_labels(pa.array(["1", " 2.5e1 ", "NA", "-1e999", "inf", "True", "five"]), Dialect())
+    >>> values, wrong = parse_labels(pa.array(["1", " 2.5e1 ", "NA", "-1e999", "inf", "Yes", "five"]), Dialect())
     >>> values.to_pylist(), wrong
     ([1.0, 25.0, None, -1.7976931348623157e+308, inf, 1.0, None], 6)
     """
     words = mark_missing(text, dialect.na)
-    for word, digit in (("true", "1"), ("false", "0")):
-        words = pc.if_else(pc.equal(pc.ascii_lower(words), word), digit, words)
+    lower = pc.ascii_lower(words)
+    for digit, outcomes in _OUTCOMES.items():
+        words = pc.if_else(pc.is_in(lower, value_set=pa.array(outcomes)), digit, words)
     groups = _groups(dialect) + GROUPS + ("." if dialect.decimal == "," else "")  # never a decimal mark
     plain, is_number = _plain(words, dialect.decimal, groups)
     is_known = pc.or_(is_number, pc.is_in(pc.ascii_lower(words), value_set=_NOT_FINITE))
@@ -125,7 +130,7 @@ def not_a_number(name: str, row: int, dialect: Dialect) -> LabelError:
     return LabelError(
         f"the label {name!r} is not a number in row {row:,}. If it is text, name another column as ",
         Setting("label"),
-        "; for yes and no, write 1 and 0 into a column. "
+        "; of two words, write yes and no, or 1 and 0, into a column. "
         f"Numbers are read with a decimal {decimal}: where {group!r} stands between thousands, add ",
         Setting("thousands", group),
         "; where it is the decimal mark, add ",
