@@ -165,3 +165,13 @@ def test_a_card_of_any_names_and_units_is_read_again_after_the_charge(family):
             ldp.private_moments(
                 column, labels, **given | {"on": " + ".join(f"`{name}`" for name in column.columns)}
             )
+
+
+def test_a_release_states_its_cost_and_has_a_card_under_the_same_names_whatever_it_is():
+    X = np.random.default_rng(0).normal(size=(2000, 2))
+    y, how = np.clip(2 + X[:, 0], 0, 5), {"epsilon": 1.0, "bounds": (0, 5)}
+    moments = ldp.private_moments(X, y, **how)
+    for release in (ldp.privatize(y, **how), ldp.privatize(y, X=X, **how), moments, moments.ols()):
+        assert release.cost == release.terms.cost == ldp.Budget(1.0)
+        assert "ε = 1" in release.summary()
+        assert ldp.verify_card(release.to_card())

@@ -68,6 +68,15 @@ class PrivateMoments:
         """The cost of the moments, and of everything that is estimated from them."""
         return self.terms.cost
 
+    def summary(self) -> str:
+        """Return the release in plain words: actions, cost, noise, and warnings."""
+        return self.terms.summary("model")
+
+    def to_card(self) -> str:
+        """Return the card of the sums: JSON with a checksum, without labels."""
+        entries = {"model": "private_moments", "label": self.label, "features": self.names[1:]}
+        return self.terms.to_card("labeldp.model", **entries)
+
     def ols(self, on: str | None = None) -> RegressionTable:
         """Estimate a linear regression on some of the released columns, by default on all.
 
