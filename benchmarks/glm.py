@@ -23,12 +23,11 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.errors import NoSolutionError
 from labeldp.exact.word_sources import SecureWords
 from labeldp.inference.design import Design
-from labeldp.inference.estimate import describe_errors
+from labeldp.inference.distribution import describe_errors
 from labeldp.inference.families import FAMILIES, Family
 from labeldp.inference.label_weights import WeightCandidates
 from labeldp.inference.moments import measure
 from labeldp.inference.solution import solve
-from labeldp.inference.weighted_sums import PrivateLabels
 from labeldp.release.label_access import LabelAccess
 
 Array = NDArray[np.float64]
@@ -173,8 +172,7 @@ def simulate(cell: Cell, seconds: float, most: int) -> dict[str, Any]:
         labels = setting.draw(rng)
         access = LabelAccess(labels, source)
         access.charge(Ledger(), [], epsilon=Fraction(str(cell.epsilon)))
-        private = PrivateLabels(access)
-        released = measure(setting.candidates, private, setting.family)
+        released = measure(setting.candidates, access, setting.family)
         try:
             tables = []
             for positions, _, _ in setting.tables:
@@ -186,11 +184,11 @@ def simulate(cell: Cell, seconds: float, most: int) -> dict[str, Any]:
             continue
         repetitions += 1
         for k, (table, (_, truth, _)) in enumerate(zip(tables, setting.tables, strict=True)):
-            reach = np.array([law.quantile(0.05) for law in table.distributions])
+            reach = np.array([law.quantile(0.05) for law in table.laws])
             covered[k] += np.abs(table.coefficients - truth) <= reach
             widths[k] += reach
         for k in setting.zeros:
-            pvalue = tables[0].distributions[k].tail(tables[0].coefficients[k])
+            pvalue = tables[0].laws[k].tail(tables[0].coefficients[k])
             rejected += [pvalue < level for level in LEVELS]
     return {
         "cell": cell.name,

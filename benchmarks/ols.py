@@ -29,12 +29,12 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.errors import DataError, ParameterError
 from labeldp.exact.word_sources import SecureWords
 from labeldp.inference.design import Design
-from labeldp.inference.estimate import describe_errors
+from labeldp.inference.distribution import describe_errors
 from labeldp.inference.families import OLS
 from labeldp.inference.label_weights import WeightCandidates
 from labeldp.inference.moments import measure
 from labeldp.inference.solution import solve
-from labeldp.inference.weighted_sums import UNIT, PrivateLabels
+from labeldp.learning.fit_plan import UNIT
 from labeldp.release.label_access import LabelAccess
 
 Array = NDArray[np.float64]
@@ -185,9 +185,9 @@ def simulate(number: int, part: int) -> dict[str, Any]:
         labels = np.clip(fixed.mean + fixed.deviation * draw(cell.errors, cell.rows, rng), 0, 1)
         access = LabelAccess(labels, source)
         access.charge(Ledger(), [], epsilon=Fraction(str(cell.epsilon)))
-        design, moments = fixed.candidates.design, measure(fixed.candidates, PrivateLabels(access))
+        design, moments = fixed.candidates.design, measure(fixed.candidates, access)
         found = describe_errors(design, moments, solve(design, moments, OLS, UNIT), UNIT)
-        reach = np.array([distribution.quantile(0.05) for distribution in found.distributions])
+        reach = np.array([distribution.quantile(0.05) for distribution in found.laws])
         values, errors = ordinary(fixed.table, labels)
         sums += [
             np.abs(found.coefficients - fixed.truth) <= reach,
@@ -198,9 +198,7 @@ def simulate(number: int, part: int) -> dict[str, Any]:
         ]
         fits += [found.fit["pvalue"]] if "pvalue" in found.fit else []
         for k in np.flatnonzero(fixed.zeros):
-            rejected += [
-                found.distributions[k].tail(found.coefficients[k] - fixed.truth[k]) < level for level in LEVELS
-            ]
+            rejected += [found.laws[k].tail(found.coefficients[k] - fixed.truth[k]) < level for level in LEVELS]
             tested += 1
     return {
         "cell": cell.name,

@@ -13,16 +13,16 @@ from scipy import stats
 import labeldp as ldp
 from helpers import FALSE_ALARM, seeded
 from labeldp.errors import DataError, LabelDPError, NoSolutionError
+from labeldp.inference import RegressionTable
 from labeldp.inference.design import Design
-from labeldp.inference.distribution import VarianceDistribution
-from labeldp.inference.estimate import Estimates
+from labeldp.inference.distribution import Estimates
 from labeldp.inference.families import FAMILIES, LOGIT, OLS, POISSON
 from labeldp.inference.formula import Formula
-from labeldp.inference.label_weights import LabelWeights
 from labeldp.inference.margins import average_effects, joint_test
 from labeldp.inference.moments import Moments
 from labeldp.inference.solution import solve
-from labeldp.inference.weighted_sums import ClipWindow, People, PersonProducts
+from labeldp.inference.variance_posterior import VarianceDistribution
+from labeldp.inference.weighted_sums import ClipWindow, People, PersonProducts, WeightedSums
 
 
 class NoNoise:
@@ -51,13 +51,12 @@ def answers(frame, seed=1):
 # ---- estimates ------------------------------------------------------------------------------------------------
 
 
-def exact_moments(X, labels, squares=None):
+def exact_moments(X, labels):
     """Return moments without noise, of weights that are not rounded."""
     design = Design.of(X, [f"x{k + 1}" for k in range(X.shape[1])])
-    weights = LabelWeights(design.matrix, np.linalg.inv(design.matrix.T @ design.matrix))
-    sums = design.matrix.T @ labels
-    window = ClipWindow(np.full(len(X), 0.5), 0.5, 0.1)
-    return design, Moments(design, window, weights, squares, squares, sums, np.zeros(0), np.inf)
+    label_weights, none = np.split(design.matrix, [design.size], axis=1)
+    weights = WeightedSums(ClipWindow(np.full(len(X), 0.5), 0.5), label_weights, none, none, none)
+    return design, Moments(design, weights, None, design.matrix.T @ labels, np.zeros(0), np.inf)
 
 
 def maximum_likelihood(X, y, family):
@@ -104,6 +103,23 @@ def test_subsets_of_one_release_are_those_of_a_release_of_their_own():
             found = getattr(moments, family.name)(on)
             scale = np.sqrt(np.diag(covariance)) * (1 if family is LOGIT else yes.std())
             assert (np.abs(found.params - beta) < 0.1 * scale).all()
+
+
+def test_the_order_of_columns_in_a_formula_changes_no_figure():
+    """All columns in another order had the coefficients of each other in predictions and margins."""
+    frame = survey(1500)
+    moments = ldp.private_moments(
+        frame, answers(frame)[0], epsilon=3.0, bounds=(0, 1), on="age + income + urban", label="yes",
+        random_state=seeded(0),
+    )  # fmt: skip
+    one, other = moments.ols(), moments.ols("urban + age + income")
+    assert other.names == ["Intercept", "urban", "age", "income"]
+    for name in ("params", "bse", "pvalues"):
+        figures = getattr(other, name).reindex(one.names)
+        np.testing.assert_allclose(figures, getattr(one, name), rtol=1e-9)
+    np.testing.assert_allclose(other.predict(frame[:9]), one.predict(frame[:9]), rtol=1e-9)
+    effects = [{margin.name: margin.effect for margin in table.margins()} for table in (one, other)]
+    assert effects[0] == pytest.approx(effects[1])
 
 
 def test_errors_of_a_subset_allow_for_the_columns_that_it_leaves_out():
@@ -444,17 +460,16 @@ def test_published_tables_without_noise_are_those_of_statsmodels(name):
 
     names, none = ["Intercept", *columns], np.zeros((len(columns) + 1, 1))
     known = VarianceDistribution(np.ones(1), np.ones(1))
-    estimates = Estimates(solution.coefficients, [], covariance, none, known, none, {}, [])
+    estimates = Estimates(solution.coefficients, [], none, {}, covariance, none, known)
     test = joint_test(estimates, names, [f"{column} = 0" for column in columns[:2]])
     statistic, pvalue = expected["wald"]
     assert test.statistic == pytest.approx(statistic, rel=1e-6)
     assert test.pvalue == pytest.approx(pvalue, abs=0.01)
-    table, weights = pa.table(dict(data[columns])), np.ones(len(X))
-    margins = [
-        margin
-        for column in columns
-        for margin in average_effects(estimates, family, Formula.plain(columns), table, weights, column, 0.05)
-    ]
+    table = RegressionTable(
+        names=names, label="", terms=None, estimates=estimates, rows=pa.table(dict(data[columns])),
+        row_weights=np.ones(len(X)), family=family, remarks=[], columns=Formula.plain(columns),
+    )  # fmt: skip
+    margins = [margin for column in columns for margin in average_effects(table, estimates, column, 0.05)]
     if family is not OLS:
         np.testing.assert_allclose([margin.effect for margin in margins], expected["margins"], rtol=1e-6)
         errors = [margin.standard_error for margin in margins]

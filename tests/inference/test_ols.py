@@ -22,18 +22,11 @@ from labeldp.accounts.statistic import Statistic
 from labeldp.errors import LabelDPError
 from labeldp.exact import DiscreteLaplace
 from labeldp.inference.design import Design
-from labeldp.inference.distribution import NormalLaplaceMixture, VarianceDistribution
-from labeldp.inference.label_weights import LabelWeights, WeightCandidates
-from labeldp.inference.square_weights import SquareWeights
-from labeldp.inference.weighted_sums import (
-    GRID,
-    MAX_ROW_WEIGHT,
-    ClipWindow,
-    PrivateLabels,
-    SumWeights,
-    WeightedSums,
-    grid_squares,
-)
+from labeldp.inference.label_weights import WeightCandidates, integer_weights
+from labeldp.inference.normal_laplace import NormalLaplaceMixture
+from labeldp.inference.square_weights import choose_square_weights, sums_beside_squares
+from labeldp.inference.variance_posterior import VarianceDistribution
+from labeldp.inference.weighted_sums import GRID, MAX_ROW_WEIGHT, ClipWindow, WeightedSums, grid_squares
 
 BOUNDS = (0.0, 100.0)
 
@@ -180,12 +173,12 @@ def test_integer_weights_of_a_row_add_up_to_the_limit_at_most(columns, ratio):
     rough_fit = 0.5 + X[:, 0]  # far beyond the bounds, too
     for center, half_width in ((np.full(500, 0.5), 0.5), (np.clip(rough_fit, 0, 1), 0.1)):
         window = ClipWindow(center, half_width, 0.01, rough_fit=rough_fit)
-        squares = SquareWeights.choose(design, LabelWeights.of(design, shares), window, 1.0)
+        squares = choose_square_weights(design, integer_weights(shares), window, 1.0)
         limit = int((1 - squares.linear_share) * (MAX_ROW_WEIGHT - 50))
-        weights = squares.beside(LabelWeights.of(design, shares, limit), reset)
+        weights = sums_beside_squares(window, squares, integer_weights(shares, limit), reset)
         for rows in (weights.labels, weights.clipped, weights.squares, weights.linear):
             assert (rows == np.rint(rows)).all()
-        assert weights.row_totals().max() <= MAX_ROW_WEIGHT
+        assert weights.sensitivity <= MAX_ROW_WEIGHT * (GRID + 1)
         unclipped, clipped, for_squares, linear = (
             np.abs(rows).sum(axis=1) for rows in (weights.labels, weights.clipped, weights.squares, weights.linear)
         )
@@ -196,15 +189,14 @@ def test_integer_weights_of_a_row_add_up_to_the_limit_at_most(columns, ratio):
 @pytest.mark.parametrize("weight", [MAX_ROW_WEIGHT + 1, np.nan])
 def test_weights_that_the_proof_does_not_cover_release_nothing(weight):
     window, access = ClipWindow(np.full(3, 0.5), 0.5, 0.01), paid_access(np.full(3, 0.5), Fraction(1), seeded(0))
-    labels = PrivateLabels(access)
     good, bad, full = (np.array([[1.0], [middle], [1.0]]) for middle in (1.0, weight, MAX_ROW_WEIGHT))
     for changed in range(4):
         weights = [bad if k == changed else good for k in range(4)]
         with pytest.raises(ldp.errors.PrivacyProofError, match="the weights of a row"):
-            labels.weighted_sums(window, SumWeights(*weights), Fraction(1))
+            WeightedSums(window, *weights).measure(access, Fraction(1))
     for weights in ((good, full, good, good), (good, good, full, good), (full, good, good, good)):
         with pytest.raises(ldp.errors.PrivacyProofError, match="the weights of a row"):
-            labels.weighted_sums(window, SumWeights(*weights), Fraction(1))
+            WeightedSums(window, *weights).measure(access, Fraction(1))
     assert access.remaining == 1
 
 
@@ -233,16 +225,11 @@ def test_a_label_and_its_curve_move_by_the_grid_at_most(factor):
 )
 def test_one_label_moves_all_sums_together_by_what_the_card_says(unclipped, clipped, linear, squares):
     """Before noise, of a release whose weights are as large as they may be."""
-    weights = SumWeights(
-        *(np.full((1, 1), np.rint(share * MAX_ROW_WEIGHT)) for share in (unclipped, clipped, squares, linear))
-    )
-
-    def exact(label):
-        query = WeightedSums(ClipWindow(np.full(1, 0.5), 0.5, 0.01), weights)
-        assert query.sensitivity == (GRID + 1) * MAX_ROW_WEIGHT
-        return query.answer(np.array([label]))[0]
-
-    ends = [exact(label) for label in np.linspace(0, 1, 41)]
+    shares = (unclipped, clipped, squares, linear)
+    weights = [np.full((1, 1), np.rint(share * MAX_ROW_WEIGHT)) for share in shares]
+    query = WeightedSums(ClipWindow(np.full(1, 0.5), 0.5), *weights)
+    assert query.sensitivity == (GRID + 1) * MAX_ROW_WEIGHT
+    ends = [query.answer(np.array([label]))[0] for label in np.linspace(0, 1, 41)]
     moved = max(np.abs(one - two).sum() for one in ends for two in ends)
     assert 0.99 * (GRID + 1) * MAX_ROW_WEIGHT < moved <= (GRID + 1) * MAX_ROW_WEIGHT
 

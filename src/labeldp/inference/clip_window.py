@@ -6,15 +6,17 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from statistics import geometric_mean
 
 import numpy as np
 
 from labeldp._values import Array
 from labeldp.inference.design import Design
-from labeldp.inference.label_weights import ASSUMED_DEVIATION, LabelWeights, WeightCandidates
-from labeldp.inference.weighted_sums import DISTANCES, UNIT, ClipWindow, PrivateLabels, SumWeights
+from labeldp.inference.label_weights import WeightCandidates, integer_weights, relative_noise
+from labeldp.inference.weighted_sums import DISTANCES, MAX_ROW_WEIGHT, ClipWindow, SideCounts, WeightedSums
 from labeldp.learning.epsilon_split import Share
+from labeldp.learning.fit_plan import UNIT
+from labeldp.learning.label_queries import find_range
+from labeldp.release.label_access import LabelAccess
 
 _ROUGH_FIT_SHARE = 0.1
 """The largest fraction of ε for a rough fit."""
@@ -46,6 +48,9 @@ _NO_CLIPPING_NOISE = 1.05
 _MAX_HALF_WIDTH = 0.5
 """The largest half width of a window, in widths of the bounds."""
 
+_HALF_WIDTHS = (_MAX_HALF_WIDTH * 2.0 ** (-np.arange(15) / 2)).tolist()
+"""Half widths of a window to try."""
+
 _BINARY_VARIANCE = 0.15
 """The assumed variance of labels of 0 and 1 around the model: of a probability of 0.2 or 0.8."""
 
@@ -53,69 +58,65 @@ _MAX_TAIL = 0.5
 """Labels are not clipped if more labels may lie beyond half the limit than this fraction of the number of rows
 behind one coefficient."""
 
-
-WindowSearch = Callable[[WeightCandidates, PrivateLabels], ClipWindow]
+WindowSearch = Callable[[WeightCandidates, LabelAccess], ClipWindow]
 """A search for the interval to which labels are clipped; it may spend a part of the budget."""
 
 
-def keep_bounds(candidates: WeightCandidates, labels: PrivateLabels) -> ClipWindow:
+def keep_bounds(candidates: WeightCandidates, access: LabelAccess) -> ClipWindow:
     """Return the window for labels of 0 and 1: all of the bounds."""
-    return ClipWindow(np.full(labels.access.rows, 0.5), 0.5, _BINARY_VARIANCE)
+    return ClipWindow(np.full(access.rows, 0.5), 0.5, _BINARY_VARIANCE)
 
 
-def find_upper_limit(candidates: WeightCandidates, labels: PrivateLabels) -> ClipWindow:
+def find_upper_limit(candidates: WeightCandidates, access: LabelAccess) -> ClipWindow:
     """Return the window from the lower bound, 0, to the limit of counts with the least error."""
-    rows = labels.access.rows
-    window = _clipped_window(candidates.design, labels, np.zeros(rows), sides=1)
+    window = _clipped_window(candidates.design, access, np.zeros(access.rows), sides=1)
     if window is None:
-        return ClipWindow(np.full(rows, 0.5), 0.5, ASSUMED_DEVIATION**2)
+        return ClipWindow(np.full(access.rows, 0.5), 0.5)
     half = window.half_width / 2
-    return replace(window, center=np.full(rows, half), half_width=half)
+    return replace(window, center=window.center + half, half_width=half)
 
 
-def find_window(candidates: WeightCandidates, labels: PrivateLabels) -> ClipWindow:
+def find_window(candidates: WeightCandidates, access: LabelAccess) -> ClipWindow:
     """Return the window around a rough fit or a range, or all of the bounds if neither is narrower."""
-    rows = labels.access.rows
-    bounds = ClipWindow(np.full(rows, 0.5), 0.5, ASSUMED_DEVIATION**2)
-    low, high = labels.range()
-    middle = ClipWindow(np.full(rows, (low + high) / 2), (high - low) / 2, ASSUMED_DEVIATION**2)
-    rough_fit = _rough_fit(candidates, labels, middle)
-    if rough_fit is None and (low, high) == UNIT:
-        return bounds
+    low, high = label_range = find_range(access, UNIT) or UNIT
+    middle = ClipWindow(np.full(access.rows, (low + high) / 2), (high - low) / 2)
+    rough_fit = _rough_fit(candidates, access, middle)
+    if rough_fit is None and label_range == UNIT:
+        return middle
     center = middle.center if rough_fit is None else np.clip(rough_fit, *UNIT)
-    window = _clipped_window(candidates.design, labels, center)
+    window = _clipped_window(candidates.design, access, center)
     if window is None:
-        return replace(bounds, rough_fit=rough_fit)
+        return ClipWindow(np.full(access.rows, 0.5), 0.5, rough_fit=rough_fit)
     return replace(window, rough_fit=rough_fit, square_factor=1 if rough_fit is None else 2)
 
 
-def _rough_fit(candidates: WeightCandidates, labels: PrivateLabels, window: ClipWindow) -> Array | None:
+def _rough_fit(candidates: WeightCandidates, access: LabelAccess, window: ClipWindow) -> Array | None:
     """Return predictions for all rows for a small part of ε, or None if they would be too noisy."""
-    epsilon = _ROUGH_FIT_SHARE * float(labels.epsilon)
-    noise = 2 * (window.width / epsilon) ** 2 / (ASSUMED_DEVIATION * window.width) ** 2
-    design = candidates.design
-    weights = LabelWeights.of(design, candidates.choose(noise, allowed_bias=math.inf).shares(design))
-    noise_scales = design.predict(weights.noise_scales(1 / epsilon))
-    error = math.sqrt(2 * float((noise_scales**2).sum(axis=1).mean()))  # in widths
+    epsilon = _ROUGH_FIT_SHARE * float(access.remaining)
+    matrix = candidates.design.matrix
+    candidate = candidates.choose(relative_noise(epsilon), allowed_bias=math.inf)
+    integers = integer_weights(candidate.shares(candidates.design))
+    predictors = matrix @ np.linalg.inv(integers.T @ matrix)  # of sums
+    error = MAX_ROW_WEIGHT / epsilon * math.sqrt(2 * float((predictors**2).sum(axis=1).mean()))  # in widths
     if error > _MAX_ROUGH_ERROR:
         return None
     epsilon *= min(1, error / _ROUGH_ERROR_GOAL)
-    none = weights.integers[:, :0]
-    sum_weights = SumWeights(labels=none, clipped=weights.integers, squares=none, linear=none)
-    sums, _ = labels.weighted_sums(window, sum_weights, Fraction(f"{epsilon:.2g}"))
-    return design.predict(weights.solution @ sums)
+    none = integers[:, :0]
+    query = WeightedSums(window, labels=none, clipped=integers, squares=none, linear=none)
+    return predictors @ query.measure(access, Fraction(f"{epsilon:.2g}"))[0]
 
 
-def _clipped_window(design: Design, labels: PrivateLabels, center: Array, sides: int = 2) -> ClipWindow | None:
+def _clipped_window(design: Design, access: LabelAccess, center: Array, sides: int = 2) -> ClipWindow | None:
     """Return the window with the least error around a center; None if distances are too large to be clipped.
 
     With one side, all labels are above the center, and the window is half as wide.
     """
-    epsilon = Share(_COUNTS_SHARE, _COUNTS_PER_ROOT_ROW * math.sqrt(center.size)).of(labels.access)
-    octaves, nearest = labels.count_distances(center, epsilon)
+    epsilon = Share(_COUNTS_SHARE, _COUNTS_PER_ROOT_ROW * math.sqrt(center.size)).of(access)
+    *farther, nearest = access.measure(SideCounts(center), epsilon).values.astype(float)
+    octaves = np.reshape(farther, (2, -1))
     tails = np.cumsum(octaves, axis=1)
     errors = 2 / float(epsilon) * np.sqrt(2.0 * np.arange(1, DISTANCES.size + 1))
-    noise = _SLOPE_NOISE * float(np.abs(design.whitened).sum(axis=1).mean()) / float(labels.epsilon)
+    noise = _SLOPE_NOISE * float(np.abs(design.whitened).sum(axis=1).mean()) / float(access.remaining)
     half_width, clipped_total = _best_half_width(tails[:sides], errors, noise)
     half = int(np.argmax(half_width / 2 >= DISTANCES))
     if half_width > _MAX_HALF_WIDTH or (tails + errors)[:, half].sum() > _MAX_TAIL * _effective_rows(design):
@@ -149,12 +150,12 @@ def _best_half_width(tails: Array, errors: Array, noise: float) -> tuple[float, 
     noise : float
         The error from noise for labels that are clipped to a range of 1.
     """
-    best = (_NO_CLIPPING_NOISE * noise, 1.0, 0.0)
-    for half_width in (_MAX_HALF_WIDTH * 2.0 ** (-np.arange(15) / 2)).tolist():
-        clipped = sum(_clipped_amount(half_width, tail, errors, len(tails)) for tail in tails)
-        error = math.hypot(len(tails) * half_width * noise, _CLIPPING_WEIGHT * clipped)
-        best = min(best, (error, half_width, clipped))
-    return best[1], best[2]
+    sides = len(tails)
+    choices = [(_NO_CLIPPING_NOISE * noise, 1.0, 0.0)]
+    for half_width in _HALF_WIDTHS:
+        clipped = sum(_clipped_amount(half_width, tail, errors, sides) for tail in tails)
+        choices.append((math.hypot(sides * half_width * noise, _CLIPPING_WEIGHT * clipped), half_width, clipped))
+    return min(choices)[1:]
 
 
 def _clipped_amount(half_width: float, tail: Array, errors: Array, sides: int) -> float:
@@ -165,17 +166,16 @@ def _clipped_amount(half_width: float, tail: Array, errors: Array, sides: int) -
     errors, and overestimates lighter tails. The result is the least over all starting distances. The tail of
     counts, on one side alone, may get heavier farther out, where noise hides it: there it is their geometric mean.
     """
-    amounts = []
     largest = np.maximum(tail, 0) + errors
     smallest = np.maximum(tail - errors, 1)
-    for k in np.flatnonzero(half_width >= DISTANCES[:-2]).tolist():
-        power = math.log2(smallest[k + 1] / largest[k])
-        next_power = math.log2(max(largest[k + 2] / smallest[k + 1], 1.0))
-        growth = max(power - next_power, 0.0)
-        octaves = math.log2(half_width / DISTANCES[k])
-        if power > _MIN_TAIL_POWER:
-            number = float(largest[k]) * 2 ** -(octaves * (power + growth * (octaves + 1) / 2))
-            amounts.append(number * half_width / (power + growth * (octaves + 0.5) - 1))
-    if not amounts:
+    powers = np.log2(smallest[1:-1] / largest[:-2])
+    next_powers = np.log2(np.maximum(largest[2:] / smallest[1:-1], 1))
+    octaves = np.log2(half_width / DISTANCES[:-2])
+    usable = (octaves >= 0) & (powers > _MIN_TAIL_POWER)
+    if not usable.any():
         return math.inf
-    return min(amounts) if sides == 2 else geometric_mean(amounts)
+    power, octave = powers[usable], octaves[usable]
+    growth = np.maximum(power - next_powers[usable], 0)
+    numbers = largest[:-2][usable] * 2 ** -(octave * (power + growth * (octave + 1) / 2))
+    amounts = numbers * half_width / (power + growth * (octave + 0.5) - 1)
+    return float(amounts.min() if sides == 2 else np.exp(np.log(amounts).mean()))

@@ -2,42 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Any
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from labeldp._values import Array
 from labeldp.errors import MissingExtraError
 
+if TYPE_CHECKING:
+    from labeldp.inference.regression_table import RegressionTable
 
-def draw_effects(
-    ax: Any, names: list[str], effects: Array, half_widths: dict[str, Array], xlabel: str, *, ratios: bool
-) -> Any:
+
+def draw_effects(table: RegressionTable, ax: Any, alpha: float) -> Any:
     """Draw an effect in each line, with its intervals below each other; ratios on a logarithmic axis.
 
-    Parameters
-    ----------
-    ax : matplotlib axes, optional
-        By default those of a new figure of pyplot.
-    half_widths : dict
-        Half the widths of intervals, by the names of the intervals.
+    ``ax`` may be None for those of a new figure of pyplot.
     """
-    ax = ax or _new_axes(len(names) + 1)
-    heights = np.arange(1, len(names) + 1)
-    scaled = np.exp if ratios else np.asarray
-    for k, (text, reach) in enumerate(half_widths.items()):
+    ax = ax or _new_axes(len(table.names))
+    scales, heights = _column_scales(table), np.arange(1, len(table.names))
+    effects, ordinary = table.estimates.coefficients[1:] * scales, table.estimates.ordinary_errors[1:] * scales
+    half_widths = np.diff(table.estimates.intervals(alpha)).ravel()[1:] / 2 * scales
+    intervals = {f"{100 * (1 - alpha):g} % interval": half_widths}
+    if not table.hides_ordinary_errors:
+        intervals["its width without privacy"] = NormalDist().inv_cdf(1 - alpha / 2) * ordinary
+    scaled = np.asarray if table.family.is_linear else np.exp
+    for k, (text, reach) in enumerate(intervals.items()):
         ax.hlines(heights + k / 5, scaled(effects - reach), scaled(effects + reach), f"C{k}", label=text)
     ax.plot(scaled(effects), heights, "oC0")
     ax.axvline(scaled(0.0), color="#777777", linewidth=0.8)
-    if ratios:
+    if table.family.ratios:
         ax.set_xscale("log")
-        for set_format in (ax.xaxis.set_major_formatter, ax.xaxis.set_minor_formatter):
-            set_format("{x:g}")
-    ax.set_yticks(heights, names)
-    ax.set_ylim(heights.size + 0.5, 0.5)
-    ax.set_xlabel(xlabel)
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_minor_formatter("{x:g}")
+    unit = "one more" if table.rows is None else "one standard deviation more or from 0 to 1"
+    effect = f"{table.family.ratios} of" if table.family.ratios else "difference of"
+    ax.set(yticks=heights, yticklabels=table.names[1:], ylim=(heights.size + 0.5, 0.5))
+    ax.set_xlabel(f"{effect} {table.label}, for {unit}")
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=9)
     return ax
+
+
+def _column_scales(table: RegressionTable) -> Array:
+    """Return the standard deviation of each column; 1 for columns of 0 and 1, and where columns are not known."""
+    if table.rows is None:
+        return np.ones(len(table.names) - 1)
+    columns = table.columns.transform(table.rows)
+    is_binary = np.isin(columns, (0, 1)).all(axis=0)
+    return np.where(is_binary, 1.0, columns.std(axis=0))
 
 
 def _new_axes(rows: int) -> Any:

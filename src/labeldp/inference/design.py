@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import compress
 
 import numpy as np
@@ -36,20 +37,18 @@ _MAX_LEVERAGE = 0.9
 """The largest leverage of a row; above it the row alone decides a coefficient, whose error cannot be estimated."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Design:
-    """The columns of a regression.
+    """The columns of a regression: Dγ = Xβ with β = Rγ.
 
     Attributes
     ----------
     names : list of str
         Names of the coefficients; the intercept is the first.
     matrix : array, rows × coefficients
-        The constant, and the standardised columns.
+        D: the constant, and the standardised columns.
     rescaling : array, coefficients × coefficients
-        Turns coefficients of ``matrix`` into coefficients of the original columns.
-    whitened : array, rows × columns
-        The columns, rotated into uncorrelated directions of variance 1.
+        R: turns coefficients of ``matrix`` into coefficients of the original columns.
     row_weights : array
         Public weights of rows, with a mean of 1.
     """
@@ -57,7 +56,6 @@ class Design:
     names: list[str]
     matrix: Array = field(repr=False)
     rescaling: Array = field(repr=False)
-    whitened: Array = field(repr=False)
     row_weights: Array = field(repr=False)
 
     @classmethod
@@ -69,27 +67,21 @@ class Design:
         weights = np.ones(len(columns)) if row_weights is None else row_weights / row_weights.mean()
         center = np.average(columns, 0, weights)
         scale = np.sqrt(np.average((columns - center) ** 2, 0, weights))
-        standardized = (columns - center) / scale
-        whitening = _whitening(standardized, names, weights)
         rescaling = np.diag(np.append(1.0, 1 / scale))
         rescaling[0, 1:] = -center / scale
-        matrix = np.insert(standardized, 0, 1.0, axis=1)
-        design = cls(["Intercept", *names], matrix, rescaling, standardized @ whitening, weights)
-        leverage = design.leverage
-        if leverage.max() > _MAX_LEVERAGE:
-            effects = np.abs(design.whitened[leverage.argmax()] @ whitening)
-            name = names[int(effects.argmax())]
-            raise DataError(f"the coefficient of {name!r} depends on one row: leave it out, or join rare levels")
+        design = cls(
+            ["Intercept", *names], np.insert((columns - center) / scale, 0, 1.0, axis=1), rescaling, weights
+        )
+        design._refuse_lone_rows()
         return design
 
     def select(self, positions: Sequence[int]) -> Design:
         """Return the design with the constant and some of its columns."""
-        if len(positions) == self.size:
+        if [*positions] == [*range(self.size)]:
             return self
-        matrix = self.matrix[:, positions]
         names = [self.names[k] for k in positions]
-        whitened = matrix[:, 1:] @ _whitening(matrix[:, 1:], names[1:], self.row_weights)
-        return Design(names, matrix, self.rescaling[np.ix_(positions, positions)], whitened, self.row_weights)
+        rescaling = self.rescaling[np.ix_(positions, positions)]
+        return Design(names, self.matrix[:, positions], rescaling, self.row_weights)
 
     @property
     def size(self) -> int:
@@ -101,28 +93,42 @@ class Design:
         return values[1:] if self.size > 1 else values
 
     @property
-    def leverage(self) -> Array:
-        """The leverage of each row, D(DᵀD)⁻¹Dᵀ on the diagonal."""
-        return np.asarray(self.row_weights * ((self.whitened**2).sum(axis=1) + 1) / len(self.matrix))
-
-    @property
     def weighted(self) -> Array:
         """The matrix, its rows times their weights."""
         return self.row_weights[:, None] * self.matrix
 
-    def coefficient_array(self, intercept: float, slopes: float) -> Array:
-        """Return an array with one value for the intercept, and another for each slope."""
-        values = np.full(self.size, slopes)
-        values[0] = intercept
-        return values
+    @cached_property
+    def whitening(self) -> Array:
+        """The inverse square root of the columns' correlations; collinear columns are refused by name."""
+        correlations = self.matrix[:, 1:].T @ self.weighted[:, 1:] / len(self.matrix)
+        eigenvalues, directions = np.linalg.eigh(correlations)
+        if eigenvalues.min(initial=1.0) < _MIN_EIGENVALUE:
+            loadings = np.abs(directions[:, 0])
+            involved = map(repr, compress(self.names[1:], loadings > 1e-6 * loadings.max()))
+            raise DataError(f"columns are collinear: leave out one of {', '.join([*involved][:8])}")
+        return np.asarray(directions / np.sqrt(eigenvalues) @ directions.T)
 
-    def predict(self, coefficients: Array) -> Array:
-        """Return the predictions for each row; ``coefficients`` may have several columns."""
-        return self.matrix @ np.linalg.solve(self.rescaling, coefficients)
+    @cached_property
+    def whitened(self) -> Array:
+        """The columns, rotated into uncorrelated directions of variance 1, rows × columns."""
+        return self.matrix[:, 1:] @ self.whitening
+
+    @property
+    def leverage(self) -> Array:
+        """The leverage of each row, D(DᵀD)⁻¹Dᵀ on the diagonal."""
+        return np.asarray(self.row_weights * ((self.whitened**2).sum(axis=1) + 1) / len(self.matrix))
 
     def least_squares_weights(self) -> Array:
         """Return the weight of each label in each coefficient of least squares, rows × coefficients."""
         return self.weighted @ np.linalg.solve(self.matrix.T @ self.weighted, self.rescaling.T)
+
+    def _refuse_lone_rows(self) -> None:
+        """Refuse a row that alone decides a coefficient, which is named."""
+        leverage = self.leverage
+        if leverage.max() > _MAX_LEVERAGE:
+            effects = np.abs(self.whitening @ self.whitened[leverage.argmax()])
+            name = self.names[1 + int(effects.argmax())]
+            raise DataError(f"the coefficient of {name!r} depends on one row: leave it out, or join rare levels")
 
 
 def _refuse_size(rows: int, columns: int) -> None:
@@ -143,18 +149,6 @@ def _refuse_column(name: str, column: Array) -> None:
         raise DataError(f"the column {name!r} has missing, infinite or huge values: drop these rows")
     if highest - lowest <= _MIN_RANGE * max(abs(lowest), abs(highest)):
         raise DataError(f"the column {name!r} is constant: leave it out")
-
-
-def _whitening(standardized: Array, names: Sequence[str], weights: Array) -> Array:
-    """Return the inverse square root of the correlations; collinear columns are refused by name."""
-    eigenvalues, directions = np.linalg.eigh(
-        standardized.T @ (weights[:, None] * standardized) / len(standardized)
-    )
-    if eigenvalues.min(initial=1.0) < _MIN_EIGENVALUE:
-        loadings = np.abs(directions[:, 0])
-        involved = [repr(name) for name in compress(names, loadings > 1e-6 * loadings.max())]
-        raise DataError(f"columns are collinear: leave out one of {', '.join(involved[:8])}")
-    return np.asarray(directions / np.sqrt(eigenvalues) @ directions.T)
 
 
 def residuals(matrix: Array, values: Array) -> Array:

@@ -1,218 +1,166 @@
-"""Distributions of estimates: a normal error of uncertain variance, plus Laplace noise of known scales."""
+"""Coefficients with the distributions of their errors."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from labeldp._values import Array
+from labeldp.errors import ParameterError
+from labeldp.inference.design import Design
+from labeldp.inference.goodness_of_fit import lack_of_fit, r_squared
+from labeldp.inference.moments import Moments
+from labeldp.inference.normal_laplace import NormalLaplaceMixture
+from labeldp.inference.robust_variances import (
+    clipping_variances,
+    correlation_limit,
+    estimate_variances,
+    sampling_weights,
+)
+from labeldp.inference.solution import Solution
+from labeldp.inference.variance_posterior import VarianceDistribution, variance_posteriors
+from labeldp.learning.fit_plan import Pair
 
-_FREQUENCIES = 2048
-"""The number of frequencies of the characteristic function."""
+STATED_LEVEL = 0.05
+"""Intervals on a card miss with this probability."""
 
-_SPAN = 40.0
-"""The width of the distribution on the grid of frequencies, in standard deviations."""
-
-_NEGLIGIBLE = 1e-9
-"""Frequencies at which the characteristic function is smaller are left out."""
-
-_LARGEST_VARIANCE = 0.25
-"""The largest variance of labels between 0 and 1."""
-
-_MEAN_DEVIATION = 0.3
-"""Prior mean of the standard deviation of labels between 0 and 1; the prior is exponential."""
-
-_GRID = 200
-"""Points of a grid of log variances."""
-
-_ZOOMS = 4
-"""The number of grids, each over the probable part of the one before."""
-
-_IMPROBABLE = 14
-"""Log densities this far below the largest are outside the next grid."""
+_MAX_VARIANCE_ERROR = 0.3
+"""A variance is hidden by noise if its relative error is larger."""
 
 
 @dataclass(frozen=True, slots=True)
-class VarianceDistribution:
-    """Possible variances with their probabilities.
+class StatedEstimates:
+    """Coefficients and their errors as a card states them.
 
     Attributes
     ----------
-    values, probabilities : arrays
+    fit : dict
+        As in `Estimates`.
+    coefficients, standard_errors, pvalues : array
+    ends : array, coefficients × 2
+        Intervals of 95 %.
+    ordinary_errors : array
     """
 
-    values: Array
-    probabilities: Array
+    fit: dict[str, float]
+    coefficients: Array
+    standard_errors: Array
+    pvalues: Array
+    ends: Array
+    ordinary_errors: Array
 
-    @property
-    def mean(self) -> float:
-        """The posterior mean."""
-        return float(self.values @ self.probabilities)
-
-    @property
-    def variance(self) -> float:
-        """The posterior variance of the variance."""
-        return float((self.values - self.mean) ** 2 @ self.probabilities)
-
-    def scaled(self, factor: float, shift: float = 0.0) -> VarianceDistribution:
-        """Return the distribution of (variance + shift) · factor."""
-        return VarianceDistribution((self.values + shift) * factor, self.probabilities)
-
-    @classmethod
-    def of_logarithms(cls, log_density: Callable[[Array], Array], low: float, high: float) -> VarianceDistribution:
-        """Return the distribution for a density of the variance's logarithm between two limits."""
-        for _ in range(_ZOOMS):
-            logs, step = np.linspace(low, high, _GRID, retstep=True)
-            density = log_density(logs)
-            probable = logs[density > density.max() - _IMPROBABLE]
-            low = max(low, float(probable[0] - step))
-            high = min(high, float(probable[-1] + step))
-        return cls(np.exp(logs)[::4], _normalized(density[::4]))
+    def intervals(self, alpha: float) -> Array:
+        """Return intervals that miss with probability ``alpha``, which must be 0.05."""
+        if parse_level(alpha) != STATED_LEVEL:
+            raise ParameterError(f"a card has intervals for alpha = {STATED_LEVEL} alone, got {alpha}")
+        return self.ends
 
 
 @dataclass(frozen=True, slots=True)
-class VarianceEstimate:
-    """A noisy estimate of a variance.
+class Estimates:
+    """Coefficients and the distributions of their errors, in the label's unit.
 
     Attributes
     ----------
-    value : float
-    noise_scale : float
-        Scale of the Laplace noise.
-    sampling_error : float
-        Scale of the sampling error, as a fraction of the true variance.
-    heterogeneity : float
-        Prior scale of the logarithm of the true variance over the mean variance. The density of the standard
-        deviation is a t distribution with 4 degrees of freedom in this logarithm.
+    coefficients : array
+    laws : list of NormalLaplaceMixture
+        Of the error of each coefficient.
+    ordinary_errors : array
+        Standard errors that least squares without privacy would have; NaN if noise would hide them.
+    fit : dict
+        R² as "rsquared", its approximate "standard_error", and the "pvalue" of a test whether squared predictions
+        improve the model; without those that noise would hide.
+    covariance : array
+    noise_scales : array, coefficients × sums
+        The scale of the noise of each sum in each coefficient.
+    residual_variance : VarianceDistribution
+        Of the mean variance of labels, in squared widths of the bounds.
+    correlation : float, optional
+        An upper limit of the correlation of labels of one person, where people are known.
     """
 
-    value: float
-    noise_scale: float
-    sampling_error: float = 0.0
-    heterogeneity: float = 0.4
-
-    def log_likelihood(self, variances: Array) -> Array:
-        """Return the log likelihood of each true variance, up to a constant."""
-        scales = np.hypot(self.noise_scale, self.sampling_error * variances)
-        return -np.abs(variances - self.value) / scales - np.log(scales)
-
-    def prior(self, logs: Array, mean_logs: Array) -> Array:
-        """Return the prior density of the true variance's logarithm, a column for each log mean variance."""
-        ratios = logs[:, None] - mean_logs
-        return np.exp(ratios / 2) * (1 + (ratios / self.heterogeneity) ** 2 / 4) ** -2.5
-
-    def log_evidence(self, mean_logs: Array, low: float, high: float) -> Array:
-        """Return the log likelihood of each log mean variance, with the true variance integrated out."""
-        logs = np.linspace(low, high, _GRID)
-        prior = self.prior(logs, mean_logs)
-        likelihood = self.log_likelihood(np.exp(logs))
-        return np.asarray(np.log(np.exp(likelihood - likelihood.max()) @ prior / prior.sum(axis=0)))
-
-    def posterior(self, mean_logs: Array, weights: Array, low: float, high: float) -> VarianceDistribution:
-        """Return the posterior of the true variance, where log mean variances have these probabilities."""
-
-        def log_density(logs: Array) -> Array:
-            return np.log(self.prior(logs, mean_logs) @ weights) + self.log_likelihood(np.exp(logs))
-
-        return VarianceDistribution.of_logarithms(log_density, low, high)
-
-    def mean_posterior(self) -> VarianceDistribution:
-        """Return the posterior of the mean variance, by this estimate alone."""
-        highest = math.log(_LARGEST_VARIANCE)
-        lowest = min(math.log(max(self.value, 0.0) + self.noise_scale), highest) - 12
-
-        def log_density(logs: Array) -> Array:
-            deviations = np.exp(logs / 2)
-            return logs / 2 - deviations / _MEAN_DEVIATION + self.log_likelihood(deviations**2)
-
-        return VarianceDistribution.of_logarithms(log_density, lowest, highest)
-
-
-def variance_posteriors(mean: VarianceEstimate, *robust: VarianceEstimate) -> list[VarianceDistribution]:
-    """Return the posterior of the mean variance, then of each coefficient's own variance.
-
-    Every estimate is evidence of the mean variance, and so of the variances of other coefficients.
-
-    Parameters
-    ----------
-    mean : VarianceEstimate
-        Of the mean variance of a label, in squared widths of the bounds.
-    *robust : VarianceEstimate
-        For each coefficient, of the mean with the squared weights of labels in the coefficient.
-    """
-    mean_posterior = mean.mean_posterior()
-    mean_logs = np.log(mean_posterior.values)
-    low = float(mean_logs.min()) - 2
-    high = min(float(mean_logs.max()) + 4, math.log(_LARGEST_VARIANCE))
-    evidence = [estimate.log_evidence(mean_logs, low, high) for estimate in robust]
-    total = np.log(mean_posterior.probabilities) + sum(evidence)
-    posteriors = [VarianceDistribution(mean_posterior.values, _normalized(total))]
-    for estimate, contribution in zip(robust, evidence, strict=True):
-        posteriors.append(estimate.posterior(mean_logs, _normalized(total - contribution), low, high))
-    return posteriors
-
-
-def _normalized(log_weights: Array) -> Array:
-    weights = np.exp(log_weights - log_weights.max())
-    return np.asarray(weights / weights.sum())
-
-
-class NormalLaplaceMixture:
-    """The distribution of √V · normal + Σ scale · Laplace, computed from its characteristic function.
-
-    Parameters
-    ----------
-    variances : VarianceDistribution
-        The distribution of V.
-    scales : array
-        Scales of independent Laplace variables.
-
-    Attributes
-    ----------
-    variance : float
-
-    Examples
-    --------
-    >>> normal = NormalLaplaceMixture(VarianceDistribution(np.array([4.0]), np.array([1.0])), np.array([0.0]))
-    >>> round(normal.quantile(0.05), 3), round(normal.tail(2.0), 4)
-    (3.92, 0.3173)
-    """
-
-    def __init__(self, variances: VarianceDistribution, scales: Array) -> None:
-        self.variance = variances.mean + float(2 * scales @ scales)
-        step = math.pi / _SPAN
-        frequencies = (np.arange(_FREQUENCIES) + 0.5) * step
-        squares = frequencies**2 / self.variance
-        laplace = 1 / np.prod(1 + np.outer(squares, scales**2), axis=1)
-        largest = laplace * np.exp(-0.5 * squares * variances.values.min())
-        last = np.count_nonzero(largest > _NEGLIGIBLE)
-        normal = np.exp(-0.5 * np.outer(squares[:last], variances.values)) @ variances.probabilities
-        self._frequencies = frequencies[:last]
-        self._weights = laplace[:last] * normal / frequencies[:last] * (2 * step / math.pi)
+    coefficients: Array
+    laws: list[NormalLaplaceMixture]
+    ordinary_errors: Array
+    fit: dict[str, float]
+    covariance: Array
+    noise_scales: Array
+    residual_variance: VarianceDistribution
+    correlation: float | None = None
 
     @property
-    def standard_deviation(self) -> float:
-        """The standard deviation."""
-        return math.sqrt(self.variance)
+    def standard_errors(self) -> Array:
+        """Standard deviations of the errors."""
+        return np.array([law.standard_deviation for law in self.laws])
 
-    def tail(self, distance: float) -> float:
-        """Return the probability of an error beyond ± ``distance``."""
-        deviations = abs(distance) / self.standard_deviation
-        if deviations >= _SPAN / 2:
-            return 0.0
-        inside = float(self._weights @ np.sin(self._frequencies * deviations))
-        return min(max(1 - inside, 0.0), 1.0)
+    @property
+    def pvalues(self) -> Array:
+        """The probability of errors beyond ± the coefficients."""
+        return np.array(list(map(NormalLaplaceMixture.tail, self.laws, self.coefficients.tolist())))
 
-    def quantile(self, alpha: float) -> float:
-        """Return the distance that an error exceeds with probability ``alpha``."""
-        low, high = 0.0, _SPAN / 2
-        for _ in range(30):
-            middle = (low + high) / 2
-            if self.tail(middle * self.standard_deviation) > alpha:
-                low = middle
-            else:
-                high = middle
-        return high * self.standard_deviation
+    def intervals(self, alpha: float) -> Array:
+        """Return intervals that miss with probability ``alpha``, coefficients × 2."""
+        reach = np.array([law.quantile(parse_level(alpha)) for law in self.laws])
+        return self.coefficients[:, None] + np.outer(reach, [-1, 1])
+
+    def law(self, direction: Array) -> NormalLaplaceMixture:
+        """Return the distribution of the error of a weighted sum of coefficients."""
+        noise = direction @ self.noise_scales
+        sampling = max(float(direction @ self.covariance @ direction - 2 * noise @ noise), 0.0)
+        variances = self.residual_variance.scaled(sampling / self.residual_variance.mean)
+        return NormalLaplaceMixture(variances, np.abs(noise))
+
+    def draws(self, number: int) -> Array:
+        """Return errors of the coefficients, drawn from their known distribution with a fixed seed."""
+        rng = np.random.default_rng(0)  # the distribution is public: nothing is protected by these numbers
+        variance = self.residual_variance
+        ratios = rng.choice(variance.values, number, p=variance.probabilities) / variance.mean
+        sampling = self.covariance - 2 * self.noise_scales @ self.noise_scales.T
+        eigenvalues, directions = np.linalg.eigh(sampling)
+        root = directions * np.sqrt(np.maximum(eigenvalues, 0))
+        normal = rng.normal(size=(number, len(root))) @ root.T
+        noise = rng.laplace(size=(number, self.noise_scales.shape[1])) @ self.noise_scales.T
+        return np.asarray(np.sqrt(ratios)[:, None] * normal + noise)
+
+
+def describe_errors(design: Design, moments: Moments, solution: Solution, bounds: Pair) -> Estimates:
+    """Return coefficients and the distributions of their errors, for labels between bounds."""
+    mean, *robust = variance_posteriors(*estimate_variances(design, moments, solution))
+    correlation = correlation_limit(moments, solution, mean.mean)
+    weights = sampling_weights(moments, solution, correlation)
+    if moments.window.rough_fit is None:
+        # the line may be wrong, and then too much is subtracted from squares around the middle of the bounds
+        robust = [variance if variance.mean >= mean.mean else mean for variance in robust]
+    shifts = clipping_variances(moments, solution, bounds) / weights
+    scaled = map(VarianceDistribution.scaled, robust, weights.tolist(), shifts.tolist())
+    laws = list(map(NormalLaplaceMixture, scaled, np.abs(solution.noise_scales)))
+    is_sure = math.sqrt(mean.variance) <= _MAX_VARIANCE_ERROR * mean.mean
+    is_weighted = np.ptp(design.row_weights) > 0
+    return Estimates(
+        coefficients=solution.coefficients,
+        laws=laws,
+        ordinary_errors=np.sqrt(solution.ordinary_variances * (mean.mean if is_sure else math.nan)),
+        fit=(r_squared(solution, mean) if is_sure and not is_weighted else {})
+        | lack_of_fit(moments, solution, mean),
+        covariance=covariance(solution, np.array([law.variance for law in laws])),
+        noise_scales=solution.noise_scales,
+        residual_variance=mean,
+        correlation=correlation,
+    )
+
+
+def covariance(solution: Solution, variances: Array) -> Array:
+    """Return the covariance of coefficients with these variances, and correlations as the model has them."""
+    sampling = solution.label_weights.T @ (solution.variance_shape[:, None] * solution.label_weights)
+    noise = 2 * solution.noise_scales @ solution.noise_scales.T
+    scale = np.sqrt(np.maximum(variances - np.diag(noise), 0) / np.diag(sampling))
+    return np.asarray(sampling * scale * scale[:, None] + noise)
+
+
+def parse_level(alpha: float) -> float:
+    """Return the probability with which intervals miss."""
+    if not 1e-6 <= alpha <= 0.99:
+        raise ParameterError(f"alpha must lie between 1e-6 and 0.99, such as 0.05, got {alpha}")
+    return alpha

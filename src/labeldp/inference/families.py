@@ -38,12 +38,16 @@ class Family:
         The variance function of the mean, which is also the derivative of ``mean``.
     limits : (lo, hi)
         Between these, and apart from them, all means lie.
-    ratios : str, optional
-        The name of exp(coefficient).
     quantity : str
         The mean in the words of the family.
     estimand : str
         What coefficients are, for a note.
+    ratios : str, optional
+        The name of exp(coefficient).
+    bounds : pair
+        The bounds that the link needs; None for any.
+    bounds_rule : str
+        These bounds in words.
     """
 
     name: str
@@ -52,13 +56,11 @@ class Family:
     link: Callable[[Array], Array]
     variance: Callable[[Array], Array]
     limits: Pair
-    ratios: str | None
     quantity: str
     estimand: str
-
-    def __reduce__(self) -> tuple[Callable[[str], Family], tuple[str]]:
-        """Return the family by its name, so that a pickled table has no code."""
-        return family_of, (self.name,)
+    ratios: str | None = None
+    bounds: tuple[float | None, float | None] = (None, None)
+    bounds_rule: str = ""
 
     @property
     def is_linear(self) -> bool:
@@ -68,28 +70,18 @@ class Family:
     def refuse_bounds(self, bounds: Pair) -> None:
         """Refuse bounds for which the link is not defined."""
         low, high = bounds
-        if self is LOGIT and bounds != (0, 1):
-            problem = "must be (0, 1) for a logistic regression"
-        elif self is POISSON and low != 0:
-            problem = "must begin at 0 for a Poisson regression"
-        else:
-            return
-        raise ParameterError(Setting("bounds"), f" {problem}, got ({low:g}, {high:g})")
+        if self.bounds[0] not in (None, low) or self.bounds[1] not in (None, high):
+            raise ParameterError(Setting("bounds"), f" {self.bounds_rule}, got ({low:g}, {high:g})")
 
-    def clipped_shares(self, mean: Array, limit: float, bounds: Pair) -> Array:
-        """Return the expected share of each row in the amount a limit cuts off; equal unless for counts."""
-        if self is not POISSON:
-            return np.full(mean.size, 1 / mean.size)
-        counts, largest = bounds[1] * mean, bounds[1] * limit
-        excess = np.maximum(counts * gammainc(largest, counts) - largest * gammainc(largest + 1, counts), 1e-300)
-        return np.asarray(excess / excess.sum())
-
-    def units(self, bounds: Pair) -> tuple[float, float]:
+    def units(self, bounds: Pair) -> Pair:
         """Return the factor of coefficients, and the term added to the intercept, in the label's unit."""
         low, high = bounds
-        if self.is_linear:
-            return high - low, low
-        return 1.0, float(np.log(high - low))
+        return (high - low, low) if self.is_linear else (1.0, float(np.log(high - low)))
+
+
+def poisson_excess(counts: Array, limit: float) -> Array:
+    """Return the expected amount by which Poisson variables with these means exceed a limit."""
+    return np.asarray(counts * gammainc(limit, counts) - limit * gammainc(limit + 1, counts))
 
 
 def _identity(values: Array) -> Array:
@@ -111,7 +103,6 @@ OLS = Family(
     link=_identity,
     variance=np.ones_like,
     limits=(-np.inf, np.inf),
-    ratios=None,
     quantity="mean",
     estimand="least squares on labels clipped to the bounds",
 )
@@ -122,9 +113,11 @@ LOGIT = Family(
     link=logit,
     variance=_bernoulli_variance,
     limits=(0.0, 1.0),
-    ratios="odds ratio",
     quantity="probability",
     estimand="logistic regression by maximum likelihood on labels clipped to the bounds",
+    ratios="odds ratio",
+    bounds=(0.0, 1.0),
+    bounds_rule="must be (0, 1) for a logistic regression",
 )
 POISSON = Family(
     name="poisson",
@@ -133,13 +126,10 @@ POISSON = Family(
     link=np.log,
     variance=_identity,
     limits=(0.0, np.inf),
-    ratios="rate ratio",
     quantity="rate",
     estimand="Poisson regression by maximum likelihood on labels clipped to the bounds",
+    ratios="rate ratio",
+    bounds=(0.0, None),
+    bounds_rule="must begin at 0 for a Poisson regression",
 )
 FAMILIES = {family.name: family for family in (OLS, LOGIT, POISSON)}
-
-
-def family_of(name: str) -> Family:
-    """Return the family of a name."""
-    return FAMILIES[name]

@@ -6,7 +6,7 @@ A formula is a sum of names, powers, categories and products. Nothing in it is e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import Any, NamedTuple
@@ -45,6 +45,8 @@ _LABEL_HINT = (
     "the bounds of the logarithm"
 )
 _NUMERIC = re.compile("bool|u?int|float|double|halffloat|decimal")
+_FUNCTIONS = {"log": (np.log, 5e-324, "above 0"), "sqrt": (np.sqrt, 0.0, "of 0 or more")}
+"""Functions of a column, with the least value that they take, as a number and in words."""
 
 
 class Factor(NamedTuple):
@@ -79,11 +81,11 @@ class Factor(NamedTuple):
             return np.asarray(values == self.level, dtype=np.float64)
         if self.function is None:
             return values**self.power
+        function, least, limit = _FUNCTIONS[self.function]
         smallest = values.min(initial=1.0)
-        if smallest < 0 or (smallest == 0 and self.function == "log"):
-            limit = "above 0" if self.function == "log" else "of 0 or more"
+        if smallest < least:
             raise DataError(f"{self} needs values {limit}, and {self.column!r} has {smallest:g}")
-        return np.log(values) if self.function == "log" else np.sqrt(values)
+        return np.asarray(function(values))
 
 
 Term = tuple[Factor, ...]
@@ -126,39 +128,32 @@ class Formula:
     def parse(cls, text: str, label: str | None = None) -> Formula:
         """Read a formula; it must not use the label, but for ``label ~`` in front."""
         groups: list[list[Term]] = []
+        references: list[tuple[str, list[str]]] = []
         text = _without_label(text, label)
         if text.strip() == CONSTANT:
             return cls(())
-        levels: dict[str, list[str]] = {}
         for sign, match in _matches(text):
             name = (match["category"] or match["name"] or match["argument"]).strip("`")
             if label is not None and same_name(name, label):
                 raise _error(f"must not use the label {label!r}: it is private")
             if match["category"]:
-                reference = [match["reference"].strip("\"'")] if match["reference"] else []
-                levels[name] = levels.get(name) or reference
-                if reference not in ([], levels[name]):
-                    raise _error(f"names two reference levels of {name!r}")
-            factor = Factor(name, int(match["power"] or 1), function=match["function"])
+                references.append((name, [match["reference"].strip("\"'")] if match["reference"] else []))
+            term = (Factor(name, int(match["power"] or 1), function=match["function"]),)
             if sign == "+":
-                groups.append([(factor,)])
+                groups.append([term])
             elif sign == "*":
-                groups[-1].append((factor,))
+                groups[-1].append(term)
             else:
-                groups[-1][-1] += (factor,)
+                groups[-1][-1] += term
         terms = _expanded(groups)
         _refuse_products_alone(terms)
-        return cls(tuple(terms), levels)
+        return cls(tuple(terms), _join_levels(references))
 
     @classmethod
     def joined(cls, formulas: Sequence[Formula]) -> Formula:
         """Return the formula with the terms of several formulas, each once."""
-        levels: dict[str, list[str]] = {}
-        for name, reference in (item for formula in formulas for item in formula.levels.items()):
-            levels[name] = levels.get(name) or reference
-            if reference not in ([], levels[name]):
-                raise _error(f"names two reference levels of {name!r}")
-        return cls(tuple(dict.fromkeys(term for formula in formulas for term in formula.terms)), levels)
+        terms = dict.fromkeys(term for formula in formulas for term in formula.terms)
+        return cls(tuple(terms), _join_levels(item for formula in formulas for item in formula.levels.items()))
 
     @property
     def names(self) -> list[str]:
@@ -197,26 +192,31 @@ class Formula:
                 )
         return formula._coded({name: self.levels[name] for name in formula.columns if name in self.levels})
 
-    def transform(self, frame: Any) -> Array:
-        """Return the values of the terms in a data frame, rows × coefficients."""
+    def transform(self, frame: Any, changes: Mapping[str, Array] | None = None) -> Array:
+        """Return the values of the terms in a data frame, rows × coefficients.
+
+        Parameters
+        ----------
+        frame : data frame
+        changes : dict, optional
+            Other values of columns.
+        """
         table = self.select(frame)
-        values = {}
-        for name in self.columns:
-            values[name] = (_texts if name in self.levels else as_numbers)(table, name)
-            if new := name in self.levels and set(values[name]) - set(self.levels[name]):
-                raise DataError(f"the column {name!r} has a level that the regression does not know: {min(new)!r}")
+        values = {name: self._values(table, name) for name in self.columns} | dict(changes or {})
         result = np.ones((row_count(frame), len(self.terms)))
         for k, term in enumerate(self.terms):
             for factor in term:
                 result[:, k] *= factor.apply(values[factor.column])
         return result
 
-    def replaced(self, table: Any, name: str, value: Any) -> Any:
-        """Return an Arrow table with other values in a column: an array, or one level for all rows."""
-        import pyarrow as pa  # noqa: PLC0415 (an extra)
-
-        column = pa.array([value] * table.num_rows if isinstance(value, str) else value)
-        return table.set_column(table.column_names.index(name), name, column)
+    def _values(self, table: Any, name: str) -> Array:
+        """Return a column of numbers, or the levels of a category as text."""
+        if name not in self.levels:
+            return as_numbers(table, name)
+        texts = _texts(table, name)
+        if new := set(texts) - set(self.levels[name]):
+            raise DataError(f"the column {name!r} has a level that the regression does not know: {min(new)!r}")
+        return texts
 
     def select(self, frame: Any) -> Any:
         """Return the columns that the formula uses as an Arrow table."""
@@ -250,12 +250,22 @@ def _without_label(text: str, label: str | None) -> str:
     return text[match.end() :]
 
 
+def _join_levels(items: Iterable[tuple[str, list[str]]]) -> dict[str, list[str]]:
+    """Return the reference levels of categories; a category with two is refused."""
+    levels: dict[str, list[str]] = {}
+    for name, reference in items:
+        levels[name] = levels.get(name) or reference
+        if reference not in ([], levels[name]):
+            raise _error(f"names two reference levels of {name!r}")
+    return levels
+
+
 def _expanded(groups: Sequence[Sequence[Term]]) -> list[Term]:
     """Return the terms of groups: those that ``*`` joins stand for themselves and all their products."""
     terms: list[Term] = []
     for group in groups:
         for size in range(1, len(group) + 1):
-            joined = [sum(chosen, ()) for chosen in combinations(group, size)]
+            joined = [sum(members, ()) for members in combinations(group, size)]
             terms += [term for term in joined if len(group) == 1 or term not in terms]
     return terms
 

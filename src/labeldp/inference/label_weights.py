@@ -16,10 +16,7 @@ import numpy as np
 from labeldp._values import Array, Index
 from labeldp.errors import DataError
 from labeldp.inference.design import Design, residuals
-from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT
-
-ASSUMED_DEVIATION = 0.1
-"""Assumed standard deviation of labels around the model, as a fraction of the bounds' width."""
+from labeldp.inference.weighted_sums import ASSUMED_DEVIATION, MAX_ROW_WEIGHT
 
 _INTERCEPT_SHARES = (1 / 16, 1 / 8, 1 / 4)
 """Fractions of a row's weight to try for the sum of all labels, which determines the intercept."""
@@ -52,37 +49,15 @@ _MIN_NOISE = 2.0**-40
 """Less noise than this makes no difference to the choice."""
 
 
-@dataclass(frozen=True, slots=True)
-class LabelWeights:
-    """Integer weights M of labels in sums z, and the matrix S of the coefficients S z.
+def integer_weights(shares: Array, limit: int = MAX_ROW_WEIGHT) -> Array:
+    """Return M: integers whose absolute values add up to ``limit`` at most in each row, as shares add up to 1."""
+    scale = limit - (shares.shape[1] + 1) // 2  # rounding adds at most 1/2 to each weight
+    return np.asarray(np.rint(scale * shares))
 
-    Attributes
-    ----------
-    integers : array, rows × sums
-    solution : array, coefficients × sums
-        The rescaling of the design times (MᵀD)⁻¹.
-    """
 
-    integers: Array
-    solution: Array
-
-    @classmethod
-    def of(cls, design: Design, shares: Array, limit: int = MAX_ROW_WEIGHT) -> LabelWeights:
-        """Return integers whose absolute values add up to ``limit`` at most in each row, as shares add up to 1."""
-        scale = limit - (design.size + 1) // 2  # rounding adds at most 1/2 to each weight
-        integers = np.rint(scale * shares)
-        return cls(integers, design.rescaling @ np.linalg.inv(integers.T @ design.matrix))
-
-    def noise_scales(self, scale: float | Array) -> Array:
-        """Return the scale of the noise of each sum in each coefficient, coefficients × sums.
-
-        ``scale`` is that of the noise of a sum whose weights are at most 1.
-        """
-        return self.solution * (scale * MAX_ROW_WEIGHT)
-
-    def of_labels(self) -> Array:
-        """Return the weight of each label in each coefficient, rows × coefficients."""
-        return self.integers @ self.solution.T
+def relative_noise(epsilon: float) -> float:
+    """Return the variance of the noise of a sum with weights of 1, over the assumed variance of a label."""
+    return 2 / (ASSUMED_DEVIATION * epsilon) ** 2
 
 
 class Candidate(NamedTuple):
@@ -116,20 +91,6 @@ class Candidate(NamedTuple):
         return np.insert((1 - self.intercept_share) * slopes, 0, intercept, axis=1)
 
 
-def _sample(design: Design) -> tuple[Index, Array]:
-    """Return rows on which weights are compared, and the number of rows for which each of them stands.
-
-    These are the rows that the projection shrinks most, and evenly spaced ones for all others.
-    """
-    rows, half = len(design.matrix), _SAMPLE_ROWS // 2
-    if rows <= _SAMPLE_ROWS:
-        return np.arange(rows), np.ones(rows)
-    by_size = np.argpartition(np.abs(design.whitened).sum(axis=1) * design.row_weights, rows - half)
-    small_rows = np.sort(by_size[:-half])
-    spaced = small_rows[np.linspace(0, small_rows.size - 1, half).astype(int)]
-    return np.append(by_size[-half:], spaced), np.repeat([1.0, small_rows.size / half], half)
-
-
 @dataclass(frozen=True, slots=True)
 class WeightCandidates:
     """Weights of a design's rows to choose from, for any noise.
@@ -153,8 +114,8 @@ class WeightCandidates:
         candidates = _candidates(design, *_sample(design)) or _candidates(design, np.arange(rows), np.ones(rows))
         if not candidates:
             raise DataError("columns are too nearly collinear: leave out one that nearly follows from the others")
-        ordinary = (design.least_squares_weights() ** 2).sum(axis=0)
-        return cls(design, candidates, design.coefficient_array(_INTERCEPT_IMPORTANCE, 1.0) / ordinary)
+        importance = np.append(_INTERCEPT_IMPORTANCE, np.ones(design.size - 1))
+        return cls(design, candidates, importance / (design.least_squares_weights() ** 2).sum(axis=0))
 
     def choose(
         self, noise: float, *, intercept_ratio: float = 1.0, allowed_bias: float = _ALLOWED_BIAS
@@ -171,29 +132,40 @@ class WeightCandidates:
         allowed_bias : float
             The bias from curvature that is allowed, in standard errors.
         """
-        logarithms = np.log2(np.maximum([noise * intercept_ratio, noise], _MIN_NOISE))
-        noise_variances = 2.0 ** np.rint(logarithms)
+        noises = np.maximum([noise * intercept_ratio, noise], _MIN_NOISE)
+        noise_variances = 2.0 ** np.rint(np.log2(noises))
 
         def risk(candidate: Candidate) -> float:
             variances = candidate.sampling + noise_variances @ candidate.noise
-            return float(
-                np.maximum(variances, (_CURVATURE * candidate.bias / allowed_bias) ** 2) @ self.importance
-            )
+            allowed = (_CURVATURE * candidate.bias / allowed_bias) ** 2
+            return float(np.maximum(variances, allowed) @ self.importance)
 
         return min(self.candidates, key=risk)
 
     def smallest_noise(self, epsilon: float) -> float:
         """Return the smallest standard deviation of the noise of a standardised slope, in widths of the bounds."""
-        candidate = self.choose(2 / (ASSUMED_DEVIATION * epsilon) ** 2)
+        candidate = self.choose(relative_noise(epsilon))
         deviations = np.sqrt(2 * candidate.noise.sum(axis=0)) / epsilon / np.diag(self.design.rescaling)
         return float(self.design.of_slopes(deviations).min())
 
 
+def _sample(design: Design) -> tuple[Index, Array]:
+    """Return rows on which weights are compared, and the number of rows for which each of them stands.
+
+    These are the rows that the projection shrinks most, and evenly spaced ones for all others.
+    """
+    rows, half = len(design.matrix), _SAMPLE_ROWS // 2
+    if rows <= _SAMPLE_ROWS:
+        return np.arange(rows), np.ones(rows)
+    by_size = np.argpartition(np.abs(design.whitened).sum(axis=1) * design.row_weights, rows - half)
+    small_rows = np.sort(by_size[:-half])
+    spaced = small_rows[np.linspace(0, small_rows.size - 1, half).astype(int)]
+    return np.append(by_size[-half:], spaced), np.repeat([1.0, small_rows.size / half], half)
+
+
 def _candidates(design: Design, rows: Index, counts: Array) -> list[Candidate]:
     """Return all candidates that leave a system of equations with a solution, compared on a sample of rows."""
-    matrix, whitened, row_weights = (
-        values[rows] for values in (design.matrix, design.whitened, design.row_weights)
-    )
+    matrix, whitened, row_weights = design.matrix[rows], design.whitened[rows], design.row_weights[rows]
     curvature = counts[:, None] * _curvature(whitened, matrix, row_weights, counts)
     candidates = []
     for multiplier in _MULTIPLIERS.tolist():
@@ -206,9 +178,9 @@ def _candidates(design: Design, rows: Index, counts: Array) -> list[Candidate]:
         label_weights = weights @ solution.T
         sampling = counts @ label_weights**2
         bias = np.abs(label_weights.T @ curvature).max(axis=1, initial=0.0)
-        squares = solution**2
+        intercept_noise, slope_noise = solution[:, 0] ** 2, (solution[:, 1:] ** 2).sum(axis=1)
         for share in _INTERCEPT_SHARES if design.size > 1 else (_MEAN_SHARE,):
-            noise = np.vstack([squares[:, 0] / share**2, squares[:, 1:].sum(axis=1) / (1 - share) ** 2])
+            noise = np.vstack([intercept_noise / share**2, slope_noise / (1 - share) ** 2])
             candidates.append(Candidate(multiplier, share, sampling, noise, bias))
     return candidates
 
@@ -262,7 +234,7 @@ def expected_error(rows: int, columns: int, epsilon: float) -> float:
     sample = min(rows, max(2000, 10 * columns))
     X = np.random.default_rng(0).normal(size=(sample, columns))
     candidates = WeightCandidates.of(Design.of(X, [f"x{k}" for k in range(columns)]))
-    noise = 2 / (ASSUMED_DEVIATION * epsilon) ** 2 * sample / rows
+    noise = relative_noise(epsilon) * sample / rows
     candidate = candidates.choose(noise)
     variances = candidate.sampling + noise * candidate.noise.sum(axis=0)
     return ASSUMED_DEVIATION * math.sqrt(float(variances[1:].mean()) * sample / rows)

@@ -17,10 +17,12 @@ from labeldp._values import Array
 from labeldp.inference.clip_window import WindowSearch, find_upper_limit, find_window, keep_bounds
 from labeldp.inference.design import Design, residuals
 from labeldp.inference.families import LOGIT, OLS, POISSON, Family
-from labeldp.inference.label_weights import LabelWeights, WeightCandidates
-from labeldp.inference.square_weights import SquareWeights
-from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT, UNIT, ClipWindow, People, PrivateLabels, SumWeights
+from labeldp.inference.label_weights import WeightCandidates, integer_weights
+from labeldp.inference.square_weights import SquareWeights, choose_square_weights, sums_beside_squares
+from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT, ClipWindow, People, PersonProducts, WeightedSums
 from labeldp.learning.epsilon_split import Share
+from labeldp.learning.fit_plan import UNIT
+from labeldp.release.label_access import LabelAccess
 
 _SEARCHES: dict[str, WindowSearch] = {
     OLS.name: find_window,
@@ -74,12 +76,10 @@ class Moments:
     ----------
     design : Design
         The columns that were released.
-    window : ClipWindow
-    weights : LabelWeights
-        Of the first sums of labels, one for each coefficient.
+    weights : WeightedSums
+        The integer weights of rows in all sums, and the window.
     squares : SquareWeights
-    sum_weights : SumWeights
-        Of all sums, as integers.
+        Weights of squares before they were cut off.
     label_sums : array
         Weighted sums of labels; after those for coefficients, there may be one for the test of fit.
     square_sums : array
@@ -92,45 +92,51 @@ class Moments:
     """
 
     design: Design
-    window: ClipWindow
-    weights: LabelWeights
-    squares: SquareWeights
-    sum_weights: SumWeights = field(repr=False)
+    weights: WeightedSums = field(repr=False)
+    squares: SquareWeights = field(repr=False)
     label_sums: Array
     square_sums: Array
     epsilon: float
     pairs: PairProducts | None = None
 
     @property
-    def noise_scales(self) -> Array:
-        """The scale of the noise of each coefficient's sum, if its weights are at most 1."""
-        scales = np.full(self.weights.integers.shape[1], self.window.width / self.epsilon)
-        scales[0] = 1 / self.epsilon  # of labels that are not clipped
-        return scales
+    def window(self) -> ClipWindow:
+        """The interval to which labels were clipped."""
+        return self.weights.window
 
-    def select(self, positions: Sequence[int]) -> Moments:
-        """Return the moments with the squares for some coefficients alone."""
-        columns = np.append(0, np.add(positions, 1))
-        squares = replace(
-            self.squares,
-            profile=self.squares.profile[:, columns[1:] - 1],
-            heterogeneity=self.squares.heterogeneity[columns],
-        )
-        sum_weights = replace(
-            self.sum_weights,
-            squares=self.sum_weights.squares[:, columns],
-            linear=self.sum_weights.linear[:, columns],
-        )
-        return replace(self, squares=squares, sum_weights=sum_weights, square_sums=self.square_sums[columns])
+    @property
+    def label_weights(self) -> Array:
+        """M: the integer weights of labels in the sums for coefficients, rows × sums."""
+        return np.hstack([self.weights.labels, self.weights.clipped])[:, : self.design.size]
 
     @property
     def reset_weights(self) -> Array:
         """The integer weights of the sum for the test of fit; no column if there is none."""
-        return self.sum_weights.clipped[:, len(self.weights.solution) - 1 :]
+        return self.weights.clipped[:, self.design.size - 1 :]
+
+    @property
+    def noise_scales(self) -> Array:
+        """The scale of the noise of each coefficient's sum."""
+        widths = np.append(1.0, np.full(self.design.size - 1, self.window.width))  # the first is not clipped
+        return widths / self.epsilon * MAX_ROW_WEIGHT
+
+    @property
+    def square_noise_scale(self) -> float:
+        """The scale of the noise of each sum of squares."""
+        return self.window.square_unit / self.epsilon * MAX_ROW_WEIGHT
+
+    def select_squares(self, positions: Sequence[int]) -> Moments:
+        """Return the moments with the squares for some coefficients alone."""
+        columns = np.append(0, np.add(positions, 1))
+        weights = replace(
+            self.weights, squares=self.weights.squares[:, columns], linear=self.weights.linear[:, columns]
+        )
+        squares = self.squares._replace(profile=self.squares.profile[:, positions])
+        return replace(self, weights=weights, squares=squares, square_sums=self.square_sums[columns])
 
 
 def measure(
-    candidates: WeightCandidates, labels: PrivateLabels, family: Family = OLS, people: People | None = None
+    candidates: WeightCandidates, access: LabelAccess, family: Family = OLS, people: People | None = None
 ) -> Moments:
     """Return the moments of labels, for all of the budget that is left, with weights for a family.
 
@@ -138,30 +144,28 @@ def measure(
     the test of fit and for squares around the rough fit.
     """
     design = candidates.design
-    window = _SEARCHES[family.name](candidates, labels)
-    pairs = None if people is None else _measure_pairs(labels, window, people)
-    epsilon = float(labels.epsilon)
+    window = _SEARCHES[family.name](candidates, access)
+    pairs = None if people is None else _measure_pairs(access, window, people)
+    epsilon = float(access.remaining)
     reset = _reset_weights(design, window, epsilon)
     limit = MAX_ROW_WEIGHT - int(np.abs(reset).max(initial=0))
-    noise = 2 * (window.width / epsilon) ** 2 / window.residual_variance
     candidate = candidates.choose(
-        noise,
+        2 * (window.width / epsilon) ** 2 / window.residual_variance,
         intercept_ratio=1 / window.width**2,  # labels of its sum are not clipped
         allowed_bias=_allowed_bias(len(design.matrix), family),
     )
     shares = candidate.shares(design)
-    squares = SquareWeights.choose(design, LabelWeights.of(design, shares, limit), window, epsilon)
-    weights = LabelWeights.of(design, shares, math.floor(limit * (1 - squares.linear_share)))
-    sum_weights = squares.beside(weights, reset)
-    sums = labels.weighted_sums(window, sum_weights, labels.epsilon)
-    return Moments(design, window, weights, squares, sum_weights, *sums, epsilon, pairs)
+    squares = choose_square_weights(design, integer_weights(shares, limit), window, epsilon)
+    integers = integer_weights(shares, math.floor(limit * (1 - squares.linear_share)))
+    weights = sums_beside_squares(window, squares, integers, reset)
+    return Moments(design, weights, squares, *weights.measure(access, access.remaining), epsilon, pairs)
 
 
-def _measure_pairs(labels: PrivateLabels, window: ClipWindow, people: People) -> PairProducts:
+def _measure_pairs(access: LabelAccess, window: ClipWindow, people: People) -> PairProducts:
     """Return the products within people, for a part of the budget with which a correlation is seen."""
     rows_epsilon = _PAIRS_ROWS_EPSILON * window.half_width**2 / window.residual_variance
-    epsilon = Share(_PAIRS_SHARE, rows_epsilon).of(labels.access)
-    return PairProducts(people, *labels.pair_products(window, people, epsilon))
+    epsilon = Share(_PAIRS_SHARE, rows_epsilon).of(access)
+    return PairProducts(people, *PersonProducts(window, people).measure(access, epsilon))
 
 
 def _allowed_bias(rows: int, family: Family) -> float:
@@ -170,7 +174,7 @@ def _allowed_bias(rows: int, family: Family) -> float:
     An exponential mean that the bounds cut off may be far more curved than is assumed.
     """
     excess = max(rows / _ROWS_OF_BIAS, 1.0)
-    return _ALLOWED_BIAS / (excess if family is POISSON else math.sqrt(excess))
+    return _ALLOWED_BIAS / (excess if family == POISSON else math.sqrt(excess))
 
 
 def _reset_weights(design: Design, window: ClipWindow, epsilon: float) -> Array:

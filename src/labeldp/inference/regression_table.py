@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from statistics import NormalDist
 from textwrap import fill
 from typing import Any
 
@@ -21,7 +21,7 @@ from labeldp.accounts.terms import Terms
 from labeldp.accounts.verification import verify_card
 from labeldp.errors import CardError, DataError, ParameterError
 from labeldp.inference.coefficient_plot import draw_effects
-from labeldp.inference.estimate import Estimates, stated_estimates
+from labeldp.inference.distribution import Estimates, StatedEstimates, parse_level
 from labeldp.inference.families import FAMILIES, Family
 from labeldp.inference.formula import Formula
 from labeldp.inference.margins import Margin, WaldTest, average_effects, joint_test, mean_intervals, with_constant
@@ -46,7 +46,7 @@ class RegressionTable:
         The name of the label.
     terms : Terms
         The statistics that were released, and their cost.
-    estimates : Estimates
+    estimates : Estimates or StatedEstimates
         Coefficients and the distributions of their errors.
     rows : Arrow table, optional
         The public columns, over which effects are averaged; None for a table that was read from its card.
@@ -73,7 +73,7 @@ class RegressionTable:
     names: list[str]
     label: str
     terms: Terms
-    estimates: Estimates = field(repr=False)
+    estimates: Estimates | StatedEstimates = field(repr=False)
     rows: Any = field(repr=False)
     row_weights: Array = field(repr=False)
     family: Family
@@ -96,12 +96,12 @@ class RegressionTable:
         """
         if self.family.is_linear:
             raise ParameterError("a linear regression has no ratios: its coefficients are differences of means")
-        return self._as_series(np.exp(np.clip(self.estimates.coefficients, -MAX_EXPONENT, MAX_EXPONENT)))
+        return self._as_series(bounded_exp(self.estimates.coefficients))
 
     @property
     def bse(self) -> Any:
         """Their standard errors, from sampling and noise together."""
-        return self._as_series(np.array([law.standard_deviation for law in self.estimates.distributions]))
+        return self._as_series(self.estimates.standard_errors)
 
     @property
     def bse_without_privacy(self) -> Any:
@@ -116,19 +116,15 @@ class RegressionTable:
     @property
     def pvalues(self) -> Any:
         """The probability of an estimate this far from 0, or farther, if the coefficient is 0."""
-        pairs = zip(self.estimates.distributions, self.estimates.coefficients.tolist(), strict=True)
-        return self._as_series(np.array([law.tail(value) for law, value in pairs]))
+        return self._as_series(self.estimates.pvalues)
 
     def conf_int(self, alpha: float = 0.05) -> Any:
         """Return intervals that cover with probability 1 − ``alpha``, a row (low, high) for each coefficient."""
-        level = parse_level(alpha)
-        reach = np.array([law.quantile(level) for law in self.estimates.distributions])
-        return self._as_series(self.estimates.coefficients[:, None] + np.outer(reach, [-1, 1]), [0, 1])
+        return self._as_series(self.estimates.intervals(alpha), [0, 1])
 
     def cov_params(self) -> Any:
         """Return the covariance of the coefficients."""
-        self._refuse_figures_alone()
-        return self._as_series(self.estimates.covariance, self.names)
+        return self._as_series(self._laws().covariance, self.names)
 
     @property
     def nobs(self) -> int:
@@ -172,8 +168,7 @@ class RegressionTable:
         rows = with_constant(columns)
         if alpha is None:
             return np.asarray(self.family.mean(rows @ self.estimates.coefficients))
-        self._refuse_figures_alone()
-        return mean_intervals(self.estimates, self.family, rows, parse_level(alpha))
+        return mean_intervals(self._laws(), self.family, rows, parse_level(alpha))
 
     def margins(self, column: str | None = None, alpha: float = 0.05) -> list[Margin]:
         """Return average marginal effects with their intervals: changes of the mean, over all rows.
@@ -185,12 +180,9 @@ class RegressionTable:
         alpha : float
             Intervals miss an effect with this probability.
         """
-        self._refuse_figures_alone()
-        formula = self.columns
-        chosen = formula.columns if column is None else [column]
-        arguments = self.estimates, self.family, formula, self.rows, self.row_weights
-        level = parse_level(alpha)
-        return [margin for name in chosen for margin in average_effects(*arguments, name, level)]
+        estimates, level = self._laws(), parse_level(alpha)
+        columns = self.columns.columns if column is None else [column]
+        return [margin for name in columns for margin in average_effects(self, estimates, name, level)]
 
     def wald_test(self, restrictions: str | Sequence[str]) -> WaldTest:
         """Return a joint test of restrictions, such as ``"age = 0, age:income = 0"``.
@@ -200,8 +192,13 @@ class RegressionTable:
         restrictions : str or list of str
             Sums of coefficients and numbers with ``=`` between them, such as ``"age + 10*age:income = 0"``.
         """
-        self._refuse_figures_alone()
-        return joint_test(self.estimates, self.names, restrictions)
+        return joint_test(self._laws(), self.names, restrictions)
+
+    def _laws(self) -> Estimates:
+        """Return the estimates with the distributions of errors, which a card does not have."""
+        if isinstance(self.estimates, StatedEstimates):
+            raise DataError("a table that was read from its card has figures alone: use the table of the release")
+        return self.estimates
 
     # ---- to print and publish -------------------------------------------------------------------------
 
@@ -267,29 +264,7 @@ class RegressionTable:
         -------
         matplotlib axes
         """
-        scales = self._column_scales()
-        intervals = {f"{100 * (1 - alpha):g} % interval": np.diff(self.conf_int(alpha)).ravel()[1:] / 2 * scales}
-        if not self._is_hidden:
-            errors = self.estimates.ordinary_errors[1:] * scales
-            intervals["its width without privacy"] = NormalDist().inv_cdf(1 - alpha / 2) * errors
-        effect = f"{self.family.ratios} of" if self.family.ratios else "difference of"
-        unit = "one more" if self.rows is None else "one standard deviation more or from 0 to 1"
-        return draw_effects(
-            ax,
-            self.names[1:],
-            self.estimates.coefficients[1:] * scales,
-            intervals,
-            f"{effect} {self.label}, for {unit}",
-            ratios=not self.family.is_linear,
-        )
-
-    def _column_scales(self) -> Array:
-        """Return the standard deviation of each column, and 1 for columns of 0 and 1."""
-        if self.rows is None:
-            return np.ones(len(self.names) - 1)
-        columns = self.columns.transform(self.rows)
-        is_binary = np.isin(columns, (0, 1)).all(axis=0)
-        return np.where(is_binary, 1.0, columns.std(axis=0))
+        return draw_effects(self, ax, alpha)
 
     def to_card(self, **entries: Any) -> str:
         """Return the card of the table: JSON with a checksum, without labels.
@@ -346,22 +321,20 @@ class RegressionTable:
         figures = content.get("regression", {})
         if family is None or not {"pvalues", "conf_int"} <= figures.keys():
             raise CardError("the card is not that of a regression table")
+        hidden = {"bse_ols": [math.nan] * len(figures["names"])}
+        columns = ("params", "bse", "pvalues", "conf_int", "bse_ols")
+        stated = [np.array((hidden | figures)[column]) for column in columns]
         return cls(
             names=figures["names"],
             label=content.get("label", "label"),
             terms=card.terms,
-            estimates=stated_estimates(figures, content.get("fit", {})),
+            estimates=StatedEstimates(content.get("fit", {}), *stated),
             rows=None,
             row_weights=np.ones(1),
             columns=Formula.plain(figures["names"][1:]),
             family=family,
             remarks=content.get("note", "").split("\n"),
         )
-
-    def _refuse_figures_alone(self) -> None:
-        """Refuse what takes more than the figures of a card."""
-        if self.rows is None:
-            raise DataError("a table that was read from its card has figures alone: use the table of the release")
 
     def __repr__(self) -> str:
         secure = "secure" if self.terms.secure else "NOT PRIVATE"
@@ -373,7 +346,7 @@ class RegressionTable:
     # ---- parts --------------------------------------------------------------------------------------
 
     @property
-    def _is_hidden(self) -> bool:
+    def hides_ordinary_errors(self) -> bool:
         """True if noise hides the standard errors without privacy."""
         return bool(np.isnan(self.estimates.ordinary_errors).any())
 
@@ -387,17 +360,18 @@ class RegressionTable:
 
     def _figures(self, alpha: float = 0.05) -> dict[str, list[Any]]:
         """Return the columns of the table for a card, without those that noise hides."""
+        estimates = self.estimates
         figures = {
-            "params": self.params,
-            "bse": self.bse,
-            "pvalues": self.pvalues,
-            "conf_int": self.conf_int(alpha),
+            "params": estimates.coefficients,
+            "bse": estimates.standard_errors,
+            "pvalues": estimates.pvalues,
+            "conf_int": estimates.intervals(alpha),
         }
-        if not self._is_hidden:
-            figures["bse_ols"] = self.estimates.ordinary_errors
+        if not self.hides_ordinary_errors:
+            figures["bse_ols"] = estimates.ordinary_errors
         if self.family.ratios:
-            figures[f"{self.family.ratios.replace(' ', '_')}s"] = self.ratios
-        return {"names": self.names} | {name: np.asarray(figure).tolist() for name, figure in figures.items()}
+            figures[f"{self.family.ratios.replace(' ', '_')}s"] = bounded_exp(estimates.coefficients)
+        return {"names": self.names} | {name: figure.tolist() for name, figure in figures.items()}
 
     def notes(self) -> list[str]:
         """Return sentences on how the table was made and how well it fits; the last is the guarantee."""
@@ -430,8 +404,6 @@ class RegressionTable:
         return pandas.DataFrame(values, self.names, columns)
 
 
-def parse_level(alpha: float) -> float:
-    """Return the probability with which intervals miss."""
-    if not 1e-6 <= alpha <= 0.99:
-        raise ParameterError(f"alpha must lie between 1e-6 and 0.99, such as 0.05, got {alpha}")
-    return alpha
+def bounded_exp(values: Array) -> Array:
+    """Return the exponentials of values, which are clipped to ± `MAX_EXPONENT`."""
+    return np.exp(np.clip(values, -MAX_EXPONENT, MAX_EXPONENT))

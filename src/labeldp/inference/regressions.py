@@ -27,7 +27,7 @@ from labeldp.inference.label_weights import WeightCandidates
 from labeldp.inference.moments import Moments, measure
 from labeldp.inference.regression_table import RegressionTable
 from labeldp.inference.released_moments import PrivateMoments
-from labeldp.inference.weighted_sums import People, PrivateLabels
+from labeldp.inference.weighted_sums import People
 from labeldp.learning.fit_plan import FitRequest, Pair, unit_labels
 from labeldp.learning.score import take_kept
 from labeldp.learning.threads import limit_libraries
@@ -162,7 +162,7 @@ def _pay_and_measure(
     plan = Plan(request, access.rows, Fraction(0), for_sums=request.epsilon.exact)
     charges = plan.pay(ledger, access)
     with np.errstate(all="ignore"):  # strict settings of the user must not lose a release that is paid for
-        moments = measure(candidates, PrivateLabels(access), family, _people(request.scope))
+        moments = measure(candidates, access, family, _people(request.scope))
     return moments, state_terms(plan, charges, access, statistics=access.statistics)
 
 

@@ -11,12 +11,12 @@ import numpy as np
 from labeldp.accounts.budget import Budget
 from labeldp.accounts.terms import Terms
 from labeldp.errors import DataError, NoSolutionError
-from labeldp.inference.estimate import describe_errors
+from labeldp.inference.distribution import describe_errors
 from labeldp.inference.families import LOGIT, OLS, POISSON, Family
 from labeldp.inference.formula import Formula
 from labeldp.inference.moments import Moments
 from labeldp.inference.regression_table import RegressionTable
-from labeldp.inference.remarks import describe_method
+from labeldp.inference.remarks import clipping_notes, describe_method
 from labeldp.inference.solution import solve
 from labeldp.learning.threads import limit_libraries
 
@@ -117,21 +117,22 @@ class PrivateMoments:
         (bounds,) = self.terms.bounds
         family.refuse_bounds(bounds)
         formula, positions = self._select(on)
-        design, moments = self.moments.design.select(positions), self.moments.select(positions)
         with np.errstate(all="ignore"):  # strict settings of the user must not lose a release that is paid for
+            design, moments = self.moments.design.select(positions), self.moments.select_squares(positions)
             try:
                 solution = solve(design, moments, family, bounds)
             except NoSolutionError as error:
                 error.moments = self
                 raise
             estimates = describe_errors(design, moments, solution, bounds)
+        clipping = clipping_notes(moments, solution, bounds)
         return RegressionTable(
             names=design.names,
             label=self.label,
             terms=self.terms,
             estimates=estimates,
             family=family,
-            remarks=describe_method(estimates, family, self.terms, design.row_weights, formula),
+            remarks=describe_method(estimates, family, self.terms, design.row_weights, formula, clipping),
             rows=self.rows,
             row_weights=design.row_weights,
             columns=formula,

@@ -1,4 +1,8 @@
-"""Sampling variances that are robust to unequal variances and to misfit, from noisy sums of squares."""
+"""Sampling variances that are robust to unequal variances, to misfit and to several rows of a person.
+
+Errors of labels are e, weights of labels in a coefficient h, weights of squares b. The variance function at the
+fitted means is v, with a mean of 1. Sums of squares are noisy; everything else here is public.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,12 @@ import numpy as np
 
 from labeldp._values import Array
 from labeldp.inference.design import Design
-from labeldp.inference.distribution import VarianceEstimate
+from labeldp.inference.families import POISSON, poisson_excess
 from labeldp.inference.moments import Moments
 from labeldp.inference.solution import Solution
-from labeldp.inference.square_weights import HETEROGENEITY
+from labeldp.inference.square_weights import misfit_penalty
+from labeldp.inference.variance_posterior import HETEROGENEITY, VarianceEstimate
+from labeldp.learning.fit_plan import Pair
 
 _MIN_SHAPE = 1e-3
 """The smallest weighted mean of the variance function, as a fraction of its mean."""
@@ -20,22 +26,21 @@ _MIN_SHAPE = 1e-3
 def estimate_variances(design: Design, moments: Moments, solution: Solution) -> list[VarianceEstimate]:
     """Return estimates of the variance of labels around the model: the mean, then with each coefficient's weights.
 
-    An estimate is Σ b (squares − fitted squares) / Σ b v, with the weights b of squares and the variance function
-    v, whose mean is 1, times a correction for leverage. Those of coefficients are corrected for rows that are cut
-    off.
+    An estimate is Σ b (squares − fitted squares) / Σ b v times a correction for leverage. Those of coefficients
+    are corrected for rows that are cut off.
     """
-    weights = moments.sum_weights.squares
+    weights = moments.weights.squares
     totals = np.maximum(weights.sum(axis=0), 1)
     correction = leverage_correction(design.leverage @ weights / totals)
     correction /= np.maximum(solution.variance_shape @ weights / totals, _MIN_SHAPE)
     values = (moments.square_sums - fitted_squares(moments, solution)) / totals * correction
-    sum_errors = moments.window.square_noise(moments.epsilon) / totals * correction
-    scales = np.hypot(sum_errors, fitted_squares_error(moments, solution))
+    scales = moments.square_noise_scale / totals * correction
+    scales = np.hypot(scales, fitted_squares_error(moments, solution))
     values[1:], scales[1:] = extrapolate_to_all_rows(design, moments, values, scales)
     values[1:] += hidden_squares(moments, solution, values[1:])
     sampling_errors = np.sqrt(2 * (weights**2).sum(axis=0)) / totals  # for errors with a kurtosis of 5
-    columns = values, scales, sampling_errors, moments.squares.heterogeneity
-    return [VarianceEstimate(*row) for row in np.column_stack(columns).tolist()]
+    columns = np.column_stack([values, scales, sampling_errors, heterogeneity(moments)])
+    return [VarianceEstimate(*row) for row in columns.tolist()]
 
 
 def leverage_correction(leverage: Array) -> Array:
@@ -56,22 +61,18 @@ def fitted_squares(moments: Moments, solution: Solution) -> Array:
     and the misfit of fewer columns is added to the sums around the line. The part that noise adds to a squared
     distance is left out.
     """
-    window = moments.window
-    distance = solution.fitted + solution.misfit - window.center
-    noise = solution.fitted_noise + solution.misfit_noise
-    squares = distance**2 - 2 * (noise**2).sum(axis=1)
+    distance = solution.means - moments.window.center
+    squares = distance**2 - 2 * (solution.means_noise**2).sum(axis=1)
     misfit = solution.misfit**2 - 2 * (solution.misfit_noise**2).sum(axis=1)
-    linear = window.width / window.square_factor * (distance @ moments.sum_weights.linear)
-    return np.asarray((squares - misfit) @ moments.sum_weights.squares - linear)
+    linear = moments.window.width / moments.window.square_factor * (distance @ moments.weights.linear)
+    return np.asarray((squares - misfit) @ moments.weights.squares - linear)
 
 
 def fitted_squares_error(moments: Moments, solution: Solution) -> float:
     """Return the error of a mean of fitted squares that comes from the noise of fitted values."""
-    noise = solution.fitted_noise + solution.misfit_noise
-    distance = solution.fitted + solution.misfit - moments.window.center
-    linear = distance @ noise - solution.misfit @ solution.misfit_noise
-    products = noise.T @ noise
-    return 2 * math.hypot(np.linalg.norm(products), np.linalg.norm(linear)) / len(noise)
+    noise = solution.means_noise
+    linear = (solution.means - moments.window.center) @ noise - solution.misfit @ solution.misfit_noise
+    return 2 * math.hypot(np.linalg.norm(noise.T @ noise), np.linalg.norm(linear)) / len(noise)
 
 
 def extrapolate_to_all_rows(design: Design, moments: Moments, values: Array, scales: Array) -> tuple[Array, Array]:
@@ -80,7 +81,7 @@ def extrapolate_to_all_rows(design: Design, moments: Moments, values: Array, sca
     The model is that variances grow with the squares of whitened columns. The slopes of this growth are estimated
     from the differences between the coefficients' estimates and the mean over all rows.
     """
-    visible = _mean_shapes(design, moments.sum_weights.squares[:, 1:])
+    visible = _mean_shapes(design, moments.weights.squares[:, 1:])
     missing = _mean_shapes(design, moments.squares.profile) - visible
     prior = (HETEROGENEITY * max(values[0], scales[0])) ** 2
     noise = np.diag(2 * scales[1:] ** 2 + 1e-9 * prior) + 2 * scales[0] ** 2  # never singular
@@ -102,9 +103,57 @@ def hidden_squares(moments: Moments, solution: Solution, values: Array) -> Array
     Their labels may lie anywhere between the bounds. For other rows that are cut off, squares are taken to be as
     large as for rows that are visible.
     """
-    weights = moments.squares
-    outside = np.flatnonzero(np.abs(solution.fitted - 0.5) > 0.5)
-    hidden = np.maximum(weights.scale * weights.profile[outside] - moments.sum_weights.squares[outside, 1:], 0)
+    profile = moments.squares.scale * moments.squares.profile
+    outside = np.abs(solution.fitted - 0.5) > 0.5
+    hidden = np.maximum(profile[outside] - moments.weights.squares[outside, 1:], 0)
     squares = (solution.fitted[outside, None] - 0.5) ** 2 + 1 / 12
     excess = np.maximum(squares - np.maximum(values, 0), 0)
-    return np.asarray((hidden * excess).sum(axis=0) / (weights.scale * weights.profile.sum(axis=0)))
+    return np.asarray((hidden * excess).sum(axis=0) / profile.sum(axis=0))
+
+
+def heterogeneity(moments: Moments) -> Array:
+    """Return the prior scale of the log ratio of variances: of the mean, then of each coefficient to it."""
+    profile = moments.squares.profile
+    ratios = misfit_penalty(moments.design, moments.window) @ profile / profile.sum(axis=0)
+    return np.asarray(np.hypot(HETEROGENEITY, np.log(np.append(1.0, ratios)) / 2))
+
+
+def correlation_limit(moments: Moments, solution: Solution, variance: float) -> float | None:
+    """Return an upper limit of the correlation of labels of one person, by one standard deviation of its noise.
+
+    None if people are not known. The mean variance of labels is ``variance``.
+    """
+    if moments.pairs is None:
+        return None
+    people, total, noise_scale = moments.pairs
+    fitted = people.pairs(solution.means - moments.window.center) - people.pairs(solution.misfit)
+    size = max(people.pairs(np.sqrt(solution.variance_shape)) * variance, 1e-300)
+    return min(max((total - fitted + math.sqrt(2) * noise_scale) / size, 0.0), 1.0)
+
+
+def sampling_weights(moments: Moments, solution: Solution, correlation: float | None) -> Array:
+    """Return Σ h² v, the sampling variance of each coefficient, for labels of mean variance 1.
+
+    Rows of one person are taken to be equally correlated. For a correlation ρ, the variance is 1 − ρ times that of
+    independent rows and ρ times that of people whose rows differ by the model alone, and never below the first.
+    """
+    independent = np.asarray(solution.variance_shape @ solution.label_weights**2)
+    if moments.pairs is None or correlation is None:
+        return independent
+    columns = (solution.label_weights * np.sqrt(solution.variance_shape)[:, None]).T
+    joint = np.array([moments.pairs.people.squared_totals(column) for column in columns])
+    return np.maximum(independent, (1 - correlation) * independent + correlation * joint)
+
+
+def clipping_variances(moments: Moments, solution: Solution, bounds: Pair) -> Array:
+    """Return T² Σ p h²: the variance of each slope by the total T that clipping cuts off.
+
+    The shares p of rows are equal, and for counts those of Poisson variables with the fitted means.
+    """
+    shares = np.ones_like(solution.fitted)
+    if solution.family == POISSON:
+        excess = poisson_excess(bounds[1] * solution.fitted, bounds[1] * moments.window.width)
+        shares = np.maximum(excess, 1e-300)
+    variances = moments.window.clipped_total**2 * (shares @ solution.label_weights**2) / shares.sum()
+    variances[0] = 0  # labels of the intercept's sum are not clipped
+    return np.asarray(variances)

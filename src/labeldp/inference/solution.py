@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,14 +12,13 @@ from labeldp.errors import NoSolutionError
 from labeldp.inference.design import Design
 from labeldp.inference.families import OLS, Family
 from labeldp.inference.moments import Moments
-from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT
 from labeldp.learning.fit_plan import Pair
 
 _MAX_STEPS = 100
 """The largest number of Newton steps."""
 
-_MIN_STEP = 1e-6
-"""Newton's method stops where no shorter step of this fraction improves the fit."""
+_FRACTIONS = (2.0 ** -np.arange(20)).tolist()
+"""Fractions of a Newton step to try; the method stops where none improves the fit."""
 
 _TOLERANCE = 1e-11
 """The equations are solved if no sum differs by more than this fraction of the rows."""
@@ -50,22 +50,20 @@ class Solution:
     coefficients : array
         In the label's unit, as the next two.
     label_weights : array, rows × coefficients
-        The weight of each label, scaled to [0, 1], in each coefficient.
+        H: the weight of each label, scaled to [0, 1], in each coefficient.
     noise_scales : array, coefficients × sums
-        The scale of the noise of each sum in each coefficient.
+        K: the scale of the noise of each sum in each coefficient.
     fitted : array
         Fitted means of labels that are scaled to [0, 1].
     fitted_noise : array, rows × sums
         The scale of the noise of each sum in each fitted mean.
-    misfit : array
-        Means that are fitted by all columns that were released, less ``fitted``.
-    misfit_noise : array, rows × sums
-        The scale of the noise of each sum in each misfit.
+    means : array
+        Means that are fitted by all columns that were released.
+    means_noise : array, rows × sums
+        The scale of the noise of each sum in each of these means.
     variance_shape : array
         The variance function at the fitted means, divided by its mean.
-    clipped_shares : array
-        The share of each row in the amount that clipping cuts off.
-    covariance : array, coefficients × coefficients
+    ordinary_variances : array
         Of maximum likelihood without privacy, for labels with a mean variance of 1.
     """
 
@@ -75,11 +73,20 @@ class Solution:
     noise_scales: Array = field(repr=False)
     fitted: Array = field(repr=False)
     fitted_noise: Array = field(repr=False)
-    misfit: Array = field(repr=False)
-    misfit_noise: Array = field(repr=False)
+    means: Array = field(repr=False)
+    means_noise: Array = field(repr=False)
     variance_shape: Array = field(repr=False)
-    clipped_shares: Array = field(repr=False)
-    covariance: Array = field(repr=False)
+    ordinary_variances: Array = field(repr=False)
+
+    @property
+    def misfit(self) -> Array:
+        """The means of all columns less the fitted ones."""
+        return self.means - self.fitted
+
+    @property
+    def misfit_noise(self) -> Array:
+        """The scale of the noise of each sum in each misfit."""
+        return self.means_noise - self.fitted_noise
 
 
 def solve(design: Design, moments: Moments, family: Family, bounds: Pair) -> Solution:
@@ -89,86 +96,82 @@ def solve(design: Design, moments: Moments, family: Family, bounds: Pair) -> Sol
     rows of M do not move the coefficients of fewer columns D, where the model of all columns holds. Where M is
     linear in D̃, the coefficients are those of maximum likelihood on the labels, whether it holds or not.
     """
-    means, variance = _released_means(design, moments, family)
-    matrix, released = design.matrix, moments.design.matrix * variance[:, None]
-    weighted = design.weighted
-    released = released @ np.linalg.inv(moments.weights.integers.T @ released)
-    sum_scales = moments.noise_scales * MAX_ROW_WEIGHT
-    mixing = weighted.T @ released
+    means, derivatives = _released_means(design, moments, family)
+    matrix, weighted = design.matrix, design.weighted
     values = _solve_equations(weighted, matrix, weighted.T @ means, family)
     fitted = family.mean(matrix @ values)
     variance = family.variance(fitted)
     scaled = variance[:, None] * matrix
     inverse = np.linalg.inv(weighted.T @ scaled)
+    by_sums = inverse @ (weighted.T @ derivatives)
     scores = inverse @ (weighted.T * variance) @ weighted @ inverse
-    noise = inverse @ mixing * sum_scales
-    fitted_noise = scaled @ noise
     factor, shift = family.units(bounds)
     rescaling = factor * design.rescaling
+    coefficients = rescaling @ values
+    coefficients[0] += shift
     return Solution(
         family=family,
-        coefficients=rescaling @ values + design.coefficient_array(shift, 0.0),
-        label_weights=moments.weights.integers @ (rescaling @ inverse @ mixing).T,
-        noise_scales=rescaling @ noise,
+        coefficients=coefficients,
+        label_weights=moments.label_weights @ (rescaling @ by_sums).T,
+        noise_scales=rescaling @ by_sums * moments.noise_scales,
         fitted=fitted,
-        fitted_noise=fitted_noise,
-        misfit=means - fitted,
-        misfit_noise=released * sum_scales - fitted_noise,
+        fitted_noise=scaled @ by_sums * moments.noise_scales,
+        means=means,
+        means_noise=derivatives * moments.noise_scales,
         variance_shape=variance / variance.mean(),
-        clipped_shares=family.clipped_shares(fitted, moments.window.width, bounds),
-        covariance=rescaling @ scores @ rescaling.T / variance.mean(),
+        ordinary_variances=np.diag(rescaling @ scores @ rescaling.T) / variance.mean(),
     )
 
 
 def _released_means(design: Design, moments: Moments, family: Family) -> tuple[Array, Array]:
-    """Return fitted means of labels by all columns that were released, and the derivative of the mean there.
+    """Return fitted means of labels by all columns that were released, and their derivatives by the sums.
 
     If fewer columns are asked for, and all together have no solution, the means are those of a linear model.
     """
-    matrix, weights = moments.design.matrix, moments.weights.integers
+    matrix, weights = moments.design.matrix, moments.label_weights
     scale = len(matrix) / np.abs(weights).sum(axis=0)  # sums are then as large as means times rows
-    sums = scale * moments.label_sums[: len(scale)]
     try:
-        values = _solve_equations(weights * scale, matrix, sums, family)
+        values = _solve_equations(weights * scale, matrix, scale * moments.label_sums[: len(scale)], family)
     except NoSolutionError:
         if design.size == moments.design.size:
             raise
         return _released_means(design, moments, OLS)
     means = family.mean(matrix @ values)
-    return means, family.variance(means)
+    scaled = family.variance(means)[:, None] * matrix
+    return means, scaled @ np.linalg.inv(weights.T @ scaled)
 
 
 def _solve_equations(instruments: Array, matrix: Array, sums: Array, family: Family) -> Array:
     """Return the solution γ of Hᵀμ(Dγ) = s, by Newton's method from the mean of all labels."""
     if family.is_linear:
         return np.asarray(np.linalg.solve(instruments.T @ matrix, sums))
-    rows, size = matrix.shape
-    mean = sums[0] / rows
-    low, high = family.limits
-    if not low < mean < high:
+    mean = sums[0] / len(matrix)
+    if not family.limits[0] < mean < family.limits[1]:
         raise NoSolutionError(_MEAN_OUTSIDE.format(family=family))
-    values = np.zeros(size)
-    start = values[0] = float(family.link(mean))
-    predictor = matrix @ values
+
+    def gap(values: Array) -> Array:
+        return sums - instruments.T @ family.mean(matrix @ values)
+
+    start = float(family.link(mean))
+    values = np.append(start, np.zeros(matrix.shape[1] - 1))
     for _ in range(_MAX_STEPS):
-        fitted = family.mean(predictor)
-        gap = sums - instruments.T @ fitted
-        if np.abs(gap).max() <= _TOLERANCE * rows * max(mean, _TOLERANCE):
-            return values
-        jacobian = instruments.T @ (family.variance(fitted)[:, None] * matrix)
-        if np.linalg.cond(jacobian) > _MAX_CONDITION:
-            break
-        step = np.linalg.solve(jacobian, gap)
-        fraction, size_of_gap = 1.0, np.linalg.norm(gap)
-        while fraction > _MIN_STEP:
-            trial = matrix @ (values + fraction * step)
-            remaining_gap = np.linalg.norm(sums - instruments.T @ family.mean(trial))
-            if remaining_gap < size_of_gap:
-                break
-            fraction /= 2
-        else:
-            break
-        values, predictor = values + fraction * step, trial
+        predictor = matrix @ values
         if np.abs(predictor - start).max() > _MAX_PREDICTOR:
             break
+        if np.abs(gap(values)).max() <= _TOLERANCE * len(matrix) * max(mean, _TOLERANCE):
+            return values
+        jacobian = instruments.T @ (family.variance(family.mean(predictor))[:, None] * matrix)
+        if np.linalg.cond(jacobian) > _MAX_CONDITION:
+            break
+        trial = _search_line(gap, values, np.asarray(np.linalg.solve(jacobian, gap(values))))
+        if trial is None:
+            break
+        values = trial
     raise NoSolutionError(_SEPARATED.format(family=family))
+
+
+def _search_line(gap: Callable[[Array], Array], values: Array, step: Array) -> Array | None:
+    """Return the first of the points on a step, from its end back, with a smaller gap; None if there is none."""
+    size = np.linalg.norm(gap(values))
+    points = (values + fraction * step for fraction in _FRACTIONS)
+    return next((point for point in points if np.linalg.norm(gap(point)) < size), None)

@@ -9,17 +9,13 @@ noise allows.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from labeldp._values import Array
 from labeldp.inference.design import Design
-from labeldp.inference.label_weights import LabelWeights
-from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT, ClipWindow, SumWeights
-
-HETEROGENEITY = 0.4
-"""The scale of log ratios of variances without misfit."""
+from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT, ClipWindow, WeightedSums
 
 _LINEAR_SHARES = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4)
 """Fractions of a row's weight to try for squares around the rough fit."""
@@ -34,70 +30,67 @@ _VARIANCE_IMPORTANCE = 0.5
 """The weight of the relative error of variances beside the noise of coefficients."""
 
 
-@dataclass(frozen=True, slots=True)
-class SquareWeights:
+class SquareWeights(NamedTuple):
     """Weights of squared residuals for each coefficient, before they are cut off and rounded.
 
     Attributes
     ----------
-    window : ClipWindow
     profile : array, rows × coefficients
         Squared weights of labels; each column has the same mean, and rows add up to 1 on average.
-    heterogeneity : array
-        `VarianceEstimate.heterogeneity` of the mean variance, then of each coefficient's.
     scale : float
         The integer weights of a row are its profile times this, unless they are cut off.
     linear_share : float
         The fraction of a row's weight that is kept for squares around the rough fit.
     """
 
-    window: ClipWindow
-    profile: Array = field(repr=False)
-    heterogeneity: Array
+    profile: Array
     scale: float
     linear_share: float
 
-    @classmethod
-    def choose(cls, design: Design, weights: LabelWeights, window: ClipWindow, epsilon: float) -> SquareWeights:
-        """Return the weights with the least error from noise and from rows that are cut off."""
-        squares = weights.of_labels() ** 2
-        profile = squares / squares.mean(axis=0) / design.size
-        penalty = misfit_penalty(design, window)
-        noise = 2 * (weights.noise_scales(window.width / epsilon) ** 2).sum(axis=1) / squares.sum(axis=0)
-        noise_ratio = float(design.of_slopes(noise).mean()) / window.residual_variance
-        square_noise = design.size * window.square_noise(epsilon) / window.residual_variance
-        label_totals = np.abs(weights.integers).sum(axis=1)
-        choices = []
-        for linear_share in (0.0,) if window.rough_fit is None else _LINEAR_SHARES:
-            limits = row_limits(window, (1 - linear_share) * label_totals, 0, design.size)
-            error, scale = _best_scale(profile.sum(axis=1), limits, penalty, square_noise)
-            risk = noise_ratio / (1 - linear_share) ** 2 + _VARIANCE_IMPORTANCE * error / (1 + noise_ratio)
-            choices.append((risk, scale, linear_share))
-        _, scale, linear_share = min(choices)
-        return cls(window, profile, _heterogeneity(profile, penalty), scale, linear_share)
 
-    def beside(self, weights: LabelWeights, reset: Array) -> SumWeights:
-        """Return the integer weights of all sums: of labels, of the test of fit, and of squares beside them.
+def choose_square_weights(design: Design, integers: Array, window: ClipWindow, epsilon: float) -> SquareWeights:
+    """Return the weights with the least error from noise and from rows that are cut off.
 
-        The first column of squares has equal weights for all rows, the others are for the coefficients.
-        """
-        intercept, slopes = np.split(weights.integers, [1], axis=1)
-        clipped = np.hstack([slopes, reset])
-        constant, size = intercept.max(), self.profile.shape[1]
-        limits = row_limits(self.window, constant + np.abs(clipped).sum(axis=1), constant, size)
-        scale = np.minimum(self.scale, limits / np.maximum(self.profile.sum(axis=1), 1e-300))
-        squares = np.rint(self.profile * scale[:, None])
-        linear = np.trunc(squares * linear_factors(self.window)[:, None])
-        equal = (MAX_ROW_WEIGHT - constant) // (size + 1)
-        return SumWeights(
-            intercept, clipped, np.insert(squares, 0, equal, axis=1), np.insert(linear, 0, 0, axis=1)
-        )
+    Parameters
+    ----------
+    design : Design
+    integers : array
+        The weights M of labels in sums if squares needed none.
+    window : ClipWindow
+    epsilon : float
+        The budget of the sums.
+    """
+    solution = design.rescaling @ np.linalg.inv(integers.T @ design.matrix)
+    squares = (integers @ solution.T) ** 2
+    profile = squares / squares.mean(axis=0) / design.size
+    noise = 2 * ((solution * (window.width / epsilon * MAX_ROW_WEIGHT)) ** 2).sum(axis=1) / squares.sum(axis=0)
+    noise_ratio = float(design.of_slopes(noise).mean()) / window.residual_variance
+    square_noise = design.size * window.square_unit / epsilon * MAX_ROW_WEIGHT / window.residual_variance
+    label_totals = np.abs(integers).sum(axis=1)
+    penalty = misfit_penalty(design, window)
+    choices = []
+    for linear_share in (0.0,) if window.rough_fit is None else _LINEAR_SHARES:
+        limits = _row_limits(window, (1 - linear_share) * label_totals, 0, design.size)
+        error, scale = _best_scale(profile.sum(axis=1), limits, penalty, square_noise)
+        risk = noise_ratio / (1 - linear_share) ** 2 + _VARIANCE_IMPORTANCE * error / (1 + noise_ratio)
+        choices.append((risk, scale, linear_share))
+    return SquareWeights(profile, *min(choices)[1:])
 
 
-def _heterogeneity(profile: Array, penalty: Array) -> Array:
-    """Return the prior scale of the log ratio of variances: of the mean, then of each coefficient to it."""
-    ratios = profile.shape[1] * (penalty @ profile) / len(profile)
-    return np.asarray(np.hypot(HETEROGENEITY, np.log(np.append(1.0, ratios)) / 2))
+def sums_beside_squares(window: ClipWindow, squares: SquareWeights, integers: Array, reset: Array) -> WeightedSums:
+    """Return all sums: of labels, of the test of fit, and of squares as far as a row's weight allows.
+
+    The first column of squares has equal weights for all rows, the others are for the coefficients.
+    """
+    intercept, slopes = np.split(integers, [1], axis=1)
+    clipped = np.hstack([slopes, reset])
+    constant, size = intercept.max(), integers.shape[1]
+    limits = _row_limits(window, constant + np.abs(clipped).sum(axis=1), constant, size)
+    scale = np.minimum(squares.scale, limits / np.maximum(squares.profile.sum(axis=1), 1e-300))
+    weights = np.insert(np.rint(squares.profile * scale[:, None]), 0, 0, axis=1)
+    linear = np.trunc(weights * _linear_factors(window)[:, None])
+    weights[:, 0] = (MAX_ROW_WEIGHT - constant) // (size + 1)
+    return WeightedSums(window, intercept, clipped, weights, linear)
 
 
 def _best_scale(totals: Array, limits: Array, penalty: Array, noise: float) -> tuple[float, float]:
@@ -130,15 +123,15 @@ def misfit_penalty(design: Design, window: ClipWindow) -> Array:
     return np.asarray(1 + np.minimum(_MISFIT * np.abs(excess), largest) ** 2)
 
 
-def linear_factors(window: ClipWindow) -> Array:
+def _linear_factors(window: ClipWindow) -> Array:
     """Return the multiple of a distance to subtract from its square, so that squares are around the rough fit."""
     target = window.center if window.rough_fit is None else window.rough_fit
     return 2 * window.square_factor / window.width * (target - window.center)
 
 
-def row_limits(window: ClipWindow, label_totals: Array, constant: int, size: int) -> Array:
+def _row_limits(window: ClipWindow, label_totals: Array, constant: int, size: int) -> Array:
     """Return the largest sum of the weights of a row's squares, beside the weights of labels and equal ones."""
     rounding = size / 2 + 1
     by_equal = (MAX_ROW_WEIGHT - constant) * size / (size + 1)
-    by_linear = (MAX_ROW_WEIGHT - label_totals) / np.maximum(np.abs(linear_factors(window)), 1e-9)
+    by_linear = (MAX_ROW_WEIGHT - label_totals) / np.maximum(np.abs(_linear_factors(window)), 1e-9)
     return np.clip(np.minimum(by_equal, by_linear) - rounding, 0, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,13 +10,14 @@ from labeldp.accounts.budget import Budget
 from labeldp.accounts.numbers import number
 from labeldp.errors import CardError, ParameterError, Setting
 from labeldp.inference.printed_table import PrintedTable
-from labeldp.inference.regression_table import MAX_EXPONENT, RegressionTable
+from labeldp.inference.regression_table import RegressionTable, bounded_exp
 from labeldp.inference.remarks import EFRON, INDEPENDENT
 
-_STARS = ((0.01, "***"), (0.05, "**"), (0.1, "*"))
+_STARS = ((0.01, "***"), (0.05, "**"), (0.1, "*"), (np.inf, ""))
+"""Marks of p-values below these limits."""
 
-_LEVEL = 0.05
-"""Intervals miss with this probability."""
+_FACTS = ("Model", "Outcome", "N", "R²", "Privacy")
+"""The rows below the coefficients."""
 
 
 def side_by_side(
@@ -54,16 +55,14 @@ def side_by_side(
         raise ParameterError(Setting("names"), f" must be one for each of {len(tables)} tables, got {len(titles)}")
     if ratios and any(table.family.is_linear for table in tables):
         raise ParameterError(Setting("ratios"), " are of logistic and Poisson regressions, not of linear ones")
-    coefficients = dict.fromkeys(name for table in tables for name in table.names)
-    show = _ratio_cells if ratios else _coefficient_cells
-    columns = [show(table, stars) for table in tables]
-    body = [
-        [title, *(column.get(name, ("", ""))[line] for column in columns)]
-        for name in coefficients
-        for line, title in enumerate((name, ""))
-    ]
-    facts = [[title, *map(fact, tables)] for title, fact in _FACTS.items()]
-    return PrintedTable([["", *titles], *body, *facts], _notes(tables, stars=stars, ratios=ratios), len(facts))
+    columns = [_column(table, stars=stars, ratios=ratios) for table in tables]
+    coefficients = dict.fromkeys(name for column in columns for name in column)
+    cells = [["", *titles]]
+    for name in coefficients:
+        upper, lower = zip(*(column.get(name, ("", "")) for column in columns), strict=True)
+        cells += [[name, *upper], ["", *lower]]
+    facts = zip(_FACTS, *map(_facts, tables), strict=True)
+    return PrintedTable([*cells, *map(list, facts)], _notes(tables, stars=stars, ratios=ratios), len(_FACTS))
 
 
 def stated_columns(table: RegressionTable, cells: list[list[str]] | None) -> PrintedTable | None:
@@ -82,55 +81,37 @@ def stated_columns(table: RegressionTable, cells: list[list[str]] | None) -> Pri
     return PrintedTable(cells, _notes([table], stars=False, ratios=False), len(_FACTS))
 
 
-def _coefficient_cells(table: RegressionTable, stars: bool) -> dict[str, tuple[str, str]]:
-    """Return coefficients and standard errors as text, by name."""
-    marks, values, errors = _marks(table, stars), np.asarray(table.params), np.asarray(table.bse)
-    return {
-        name: (f"{number(float(value))}{mark}", f"({number(float(error), 3)})")
-        for name, mark, value, error in zip(table.names, marks, values, errors, strict=True)
-    }
+def _column(table: RegressionTable, *, stars: bool, ratios: bool) -> dict[str, tuple[str, str]]:
+    """Return coefficients and standard errors as text, by name, or ratios and their intervals."""
+    estimates = table.estimates
+    values, brackets, digits = estimates.coefficients, estimates.standard_errors[:, None], 4
+    if ratios:
+        values, brackets, digits = bounded_exp(values), bounded_exp(estimates.intervals(0.05)), 3
+    column = {}
+    figures = zip(table.names, values.tolist(), brackets.tolist(), estimates.pvalues.tolist(), strict=True)
+    for name, value, ends, pvalue in figures:
+        mark = next(mark for limit, mark in _STARS if pvalue < limit) if stars else ""
+        bracket = " to ".join(number(end, 3) for end in ends)
+        column[name] = f"{number(value, digits)}{mark}", f"({bracket})"
+    return column
 
 
-def _ratio_cells(table: RegressionTable, stars: bool) -> dict[str, tuple[str, str]]:
-    """Return ratios and their intervals as text, by name."""
-    ends = np.exp(np.clip(np.asarray(table.conf_int(_LEVEL)), -MAX_EXPONENT, MAX_EXPONENT))
-    figures = zip(table.names, _marks(table, stars), np.asarray(table.ratios), ends, strict=True)
-    return {
-        name: (f"{number(float(value), 3)}{mark}", f"({number(float(low), 3)} to {number(float(high), 3)})")
-        for name, mark, value, (low, high) in figures
-    }
-
-
-def _marks(table: RegressionTable, stars: bool) -> list[str]:
-    """Return the stars of each coefficient."""
-    levels = _STARS if stars else ()
-    return [next((mark for level, mark in levels if value < level), "") for value in np.asarray(table.pvalues)]
-
-
-def _r_squared(table: RegressionTable) -> str:
-    return "not stated" if table.rsquared is None else f"{table.rsquared:.3f}"
-
-
-_FACTS: dict[str, Callable[[RegressionTable], str]] = {
-    "Model": lambda table: table.family.title,
-    "Outcome": lambda table: table.label,
-    "N": lambda table: f"{table.nobs:,}",
-    "R²": _r_squared,
-    "Privacy": lambda table: str(table.cost),
-}
-"""The rows below the coefficients."""
+def _facts(table: RegressionTable) -> list[str]:
+    """Return the texts below a column of coefficients."""
+    r_squared = "not stated" if table.rsquared is None else f"{table.rsquared:.3f}"
+    return [table.family.title, table.label, f"{table.nobs:,}", r_squared, str(table.cost)]
 
 
 def _notes(tables: Sequence[RegressionTable], *, stars: bool, ratios: bool) -> list[str]:
     """Return the sentences below the table."""
-    below = "95 % intervals" if ratios else "standard errors"
-    return [
-        f"In brackets: {below}, which include the noise.",
-        *(["Stars: p < 0.1 (*), 0.05 (**), 0.01 (***)."] if stars else []),
-        *([INDEPENDENT] if any(table.assumes_independence for table in tables) else []),
-        *([] if all(table.family.is_linear for table in tables) else [EFRON]),
-        _price(tables),
-    ]
+    notes = {
+        f"In brackets: {'95 % intervals' if ratios else 'standard errors'}, which include the noise.": True,
+        "Stars: p < 0.1 (*), 0.05 (**), 0.01 (***).": stars,
+        INDEPENDENT: any(table.assumes_independence for table in tables),
+        EFRON: not all(table.family.is_linear for table in tables),
+        _price(tables): True,
+    }
+    return [note for note, is_needed in notes.items() if is_needed]
 
 
 def _price(tables: Sequence[RegressionTable]) -> str:
