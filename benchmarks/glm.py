@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.report import keep, stamp
 from labeldp.accounts.ledger import Ledger
 from labeldp.errors import NoSolutionError
 from labeldp.exact.word_sources import SecureWords
@@ -220,25 +221,16 @@ def line(result: dict[str, Any]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def write(results: Path) -> None:
-    """Write benchmarks/glm.md."""
-    head = """# Logistic and Poisson tables
-
-`python -m benchmarks.glm`: 95 % intervals over repeated draws of labels and noise, for fixed columns with
-correlation 0.3, of which the last is binary and, where it is said, the first log-normal. Half of the slopes are 0.
-From the same moments a second table leaves out every second column, so its model is wrong. Covered is the
-coefficient of maximum likelihood on the expected clipped labels, in % of repetitions; of slopes the lowest and the
-highest. Width is the mean over that of maximum likelihood without privacy on the same columns, with known
-dispersion. Unsolved are repetitions in which noisy sums had no solution. The last columns have the share of
-p-values of true zeros below 5 / 1 / 0.1 %, and how many there were. Columns are fixed, so intervals of a wrong
-model, which allow for columns that are sampled too, cover more.
-
+COLUMNS = """\
 | cell | repetitions | unsolved | all columns: intercept | slopes | fewer columns: intercept | slopes | \
 width, intercept | width, slopes | p-values below 5 / 1 / 0.1 %, in % | tested |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-"""
-    text = head + "\n".join(line(json.loads(one)) for one in results.read_text("utf-8").splitlines()) + "\n"
-    RESULTS.write_text(text, encoding="utf-8", newline="\n")
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""
+
+
+def write(results: Path) -> None:
+    """Write the table of benchmarks/glm.md."""
+    lines = [line(json.loads(one)) for one in results.read_text("utf-8").splitlines()]
+    keep("coverage", "\n".join([f"*{stamp()}*\n", COLUMNS, *lines]), RESULTS)
 
 
 def main() -> None:
@@ -248,7 +240,9 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=5000, help="of each cell at most")
     parser.add_argument("--seconds", type=float, default=60.0, help="processor time for each cell")
     parser.add_argument("--results", type=Path, default=Path("glm-results.jsonl"))
-    parser.add_argument("--write", action="store_true", help="write benchmarks/glm.md from the results")
+    parser.add_argument(
+        "--write", action="store_true", help="write the table of benchmarks/glm.md from the results"
+    )
     given = parser.parse_args()
     for cell in CELLS:
         if not given.write and (not given.cells or any(part in cell.name for part in given.cells)):

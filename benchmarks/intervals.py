@@ -20,7 +20,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import labeldp as ldp
 from benchmarks.accuracy.tables import TABLES
-from benchmarks.report import stamp
+from benchmarks.report import keep, stamp
 
 try:
     from mapie.regression import SplitConformalRegressor
@@ -87,18 +87,9 @@ def main(draws: Annotated[int, typer.Option(help="draws of calibration rows and 
     lines = [header, ["---"] * len(header)]
     for name in NAMES:
         lines += measure(name, draws)
-    text = f"""# Intervals
-
-`python -m benchmarks.intervals`: intervals for {100 * COVERAGE:.0f} % by `private_intervals`, beside {peer}
-without privacy, around the same model: boosted trees that learnt half of a table of the
-[accuracy suite](accuracy.md) without privacy. Each cell has the median of the half width over that without
-privacy, and in brackets the mean share of fresh rows inside, over {draws} draws of calibration rows and noise.
-
-*{stamp()}.*
-
-"""
-    text += "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-    RESULTS.write_text(text, encoding="utf-8")
+    table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    text = f"*{stamp()}; {draws} draws, beside {peer}.*\n\n{table}"
+    keep("results", text, RESULTS)
     Console().print(text, markup=False)
 
 

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.report import keep, stamp
 from labeldp import private_ols
 from labeldp.accounts.ledger import Ledger
 from labeldp.errors import DataError, ParameterError
@@ -288,44 +289,23 @@ def least_epsilon(rows: int, columns: int) -> str:
     return "0.001"
 
 
-def write(results: Path) -> None:
-    """Write benchmarks/ols.md."""
-    head = """# Regression tables
-
-`python -m benchmarks.ols`: 95 % intervals of `private_ols` over repeated draws of labels and noise, for fixed
-columns with correlation 0.3. Errors have a standard deviation of a tenth of the bounds' width, or a fifth of that
-where bounds are five times as wide as needed: normal, exponential (skewed), t with 4 degrees of freedom (heavy),
-or with deviations that depend on the first column (unequal). "Bent" has an exponential first column and a square
-that the model leaves out; "steep" has slopes twice as large, so that the bounds clip many labels where deviations
-are large. Half of the slopes are 0. Covered is the least-squares coefficient of the expected
-clipped labels, in % of repetitions, the lowest and the highest of the slopes. Width is the mean over that of
-`statsmodels.OLS(...).fit(cov_type="HC1")` on the same labels without privacy. Then follow the share of
-p-values of true zeros below 5 / 1 / 0.1 %, and how many there were; and how often lack of fit was found at 5 %,
-where it was tested. At fixed columns, robust intervals count a bend among the errors, and cover more, without
-privacy, too. Where the bounds clip many labels ("steep"), a straight line is not quite right.
-
+COLUMNS = """\
 | cell | repetitions | covered, intercept | covered, slopes | not private | width, intercept | width, slopes | \
 p-values below 5 / 1 / 0.1 %, in % | tested | lack of fit, in % |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-"""
-    foot = """
-Bounds five times too wide cost little where counts of distances show how fast the tails fall, and much where rows
-are few for ε: counts are then so noisy that a heavy tail could hide in them, labels are not clipped, and the
-noise is that of the whole bounds.
-
-## What is refused
-A table whose noise would hide every coefficient is refused before the charge, so no cell above is. For normal
-columns, the least ε is:
-
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""
+LEAST = """\
 | rows | 1 column | 5 columns | 20 columns |
-| ---: | ---: | ---: | ---: |
-"""
+| ---: | ---: | ---: | ---: |"""
+
+
+def write(results: Path) -> None:
+    """Write the tables of benchmarks/ols.md."""
+    keep("coverage", "\n".join([f"*{stamp()}*\n", COLUMNS, *lines_of(results)]), RESULTS)
     least = [
         " | ".join([f"| {rows:,}", *(least_epsilon(rows, columns) for columns in (1, 5, 20))]) + " |"
         for rows in (300, 1000, 3000, 10_000)
     ]
-    text = head + "\n".join(lines_of(results)) + "\n" + foot + "\n".join(least) + "\n"
-    RESULTS.write_text(text, encoding="utf-8", newline="\n")
+    keep("refused", "\n".join([LEAST, *least]), RESULTS)
 
 
 def main() -> None:
@@ -338,7 +318,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--results", type=Path, default=Path("ols-results.jsonl"), help="continued if it is there")
-    parser.add_argument("--write", action="store_true", help="write benchmarks/ols.md from the results")
+    parser.add_argument(
+        "--write", action="store_true", help="write the tables of benchmarks/ols.md from the results"
+    )
     given = parser.parse_args()
     run(given.results, given.cells, given.repetitions, given.minutes, given.processes)
     print("\n".join(lines_of(given.results)))

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import labeldp as ldp
-from benchmarks.report import stamp
+from benchmarks.report import keep, stamp
 
 Array = NDArray[np.float64]
 Fit = Callable[[Array, Array], tuple[Array, Array]]
@@ -33,26 +33,6 @@ COLUMNS, SIGMA, EPSILON, DELTA = 5, 0.1, 1.0, 1e-5
 LABELS, FEATURES = (-0.5, 0.5), (-4.0, 4.0)
 SLOPES = SIGMA * np.array([0.5, 0.5, 0.5, 0.0, 0.0]) / np.sqrt(3)
 NORMAL = 1.959964
-
-HEAD = f"""# Regression tables beside other libraries
-
-`python -m benchmarks.ols_peers`: {COLUMNS} normal columns with correlation 0.3, within bounds of ±4; normal errors
-with a standard deviation σ of a tenth of the bounds' width; two of the slopes are 0. Columns and labels are drawn
-anew each time, the same for all, and noise is fresh.
-
-**This is not like for like.** The other libraries protect the features too, and must add noise for them;
-`private_ols` takes the features as public, and protects labels only. Where features are private, it does not
-apply. Also, BinAgg and dp-statsmodels are (ε, δ)-DP, here with δ = 1e-5, and the others ε-DP; ε = 1 for all. All
-that a fit uses is paid from ε, the spread of the errors included.
-
-Width is the median of a 95 % interval's, in units of σ, and beside it in multiples of least squares without
-privacy. Errors of slopes are in units of σ, too; the true slopes are 0.29 and 0. diffprivlib has no intervals.
-BinAgg has no intercept, and needs none here, since labels and columns have a mean of 0. With 1,000 rows,
-dp-statsmodels warns at each fit that the noisy XᵀX is not positive definite; its figures then say nothing.
-The RMSE of the other libraries depends on a few draws with large errors, and differs between runs (diffprivlib
-with 10,000 rows: 59.7 in one run, 0.262 in the next): compare the medians of absolute errors.
-"""
-
 
 # ---- libraries ----------------------------------------------------------------------------------------------
 
@@ -184,12 +164,8 @@ def main() -> None:
         origin(library.module, folders.get(library.module)) for library in LIBRARIES if library.module != "labeldp"
     ]
     lines = list(table(given.draws))
-    parts = [
-        HEAD,
-        "\n".join(lines) + "\n",
-        f"{given.draws} draws for each row; {stamp()}; {'; '.join(used)}.\n",
-    ]
-    RESULTS.write_text("\n".join(parts), encoding="utf-8", newline="\n")
+    note = f"*{stamp()}; {given.draws} draws for each row; {'; '.join(used)}.*"
+    keep("results", "\n".join([note, "", *lines]), RESULTS)
 
 
 if __name__ == "__main__":

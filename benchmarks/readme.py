@@ -72,10 +72,10 @@ def intervals(rows: Rows) -> str:
 
 FIGURES = {
     "Accuracy": (models, "benchmarks/accuracy.md", "## On held-out tables"),
-    "Beside peers": (peers, "benchmarks/README.md", "<!-- models:"),
+    "Beside peers": (peers, "benchmarks/README.md", "<!-- models -->"),
     "Intervals": (intervals, "benchmarks/intervals.md", "# Intervals"),
-    "Speed": (speed, "benchmarks/README.md", "<!-- speed:"),
-    "Files": (files, "benchmarks/README.md", "<!-- files:"),
+    "Speed": (speed, "benchmarks/README.md", "<!-- speed -->"),
+    "Files": (files, "benchmarks/README.md", "<!-- files -->"),
 }
 """Each figure's sentence, its page, and the words there after which its stamp and its table come."""
 

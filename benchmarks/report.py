@@ -66,9 +66,9 @@ def stamp() -> str:
     )
 
 
-def keep(part: str, text: str) -> None:
-    """Write results between the markers of a part of the README."""
-    begin, end = f"<!-- {part}: written by make bench -->", f"<!-- end of {part} -->"
-    before, rest = README.read_text(encoding="utf-8").split(begin)
+def keep(part: str, text: str, page: Path = README) -> None:
+    """Write results between the markers of a part of a page."""
+    begin, end = f"<!-- {part} -->", f"<!-- end of {part} -->"
+    before, rest = page.read_text(encoding="utf-8").split(begin)
     after = rest.split(end)[1]
-    README.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8", newline="\n")
+    page.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8", newline="\n")
