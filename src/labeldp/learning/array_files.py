@@ -24,8 +24,11 @@ Arrays = dict[str, NDArray[Any]]
 MAX_FILE = 1 << 31
 """Larger files are refused; a model of 300 columns takes 10 MB."""
 
-MAX_MEMORY, MAX_EXPANSION = 1 << 28, 64
-"""Arrays may take this much memory, and this many times their file's size: noise shrinks little."""
+MAX_MEMORY = 1 << 28
+"""Bytes that arrays may take …"""
+
+MAX_EXPANSION = 64
+"""… beside this many times the size of their file: noise shrinks little."""
 
 _LARGEST = float(np.finfo(np.float64).max)
 _TINY = float(np.finfo(np.float64).smallest_subnormal)
@@ -56,7 +59,7 @@ class ArraySpec:
     high: float = _LARGEST
 
     def refuse_other(self, array: NDArray[Any], sizes: dict[str, tuple[int, int]]) -> None:
-        """Raise a `ValueError` if this is no such array; what is named in sizes gets this array's size."""
+        """Raise a `ValueError` if this is no such array; its dimensions in ``sizes`` get this array's size."""
         is_text = self.dtype == "<U"
         if not (array.dtype.kind == "U" if is_text else array.dtype == np.dtype(self.dtype)):
             raise ValueError(f"its dtype is not {self.dtype}")
@@ -66,7 +69,7 @@ class ArraySpec:
                 raise ValueError(f"its {name} must be {low} to {high}")
             sizes[name] = (size, size)
         if is_text:
-            str(array).encode()  # raises for what is not Unicode
+            str(array).encode()  # raises for text that is not Unicode
         elif not ((array >= np.float64(self.low)) & (array <= np.float64(self.high))).all():
             raise ValueError(f"a number is not between {self.low:g} and {self.high:g}")
 
@@ -78,27 +81,47 @@ def _as_spec(dtype: str, dimensions: str, *limits: str) -> ArraySpec:
 
 def parse_specs(table: str) -> dict[str, ArraySpec]:
     """Return the specifications of arrays, one in a line: name, dtype, dimensions, least and largest number."""
-    return {name: _as_spec(*rest) for name, *rest in map(str.split, table.strip().splitlines())}
+    return {name: _as_spec(*columns) for name, *columns in map(str.split, table.strip().splitlines())}
 
 
-def typed_arrays(parts: Mapping[str, Any], specs: Mapping[str, ArraySpec]) -> Arrays:
-    """Return arrays from the parts of an object: a specification is named after a part and its attribute."""
-    arrays: Arrays = {}
-    for name, spec in specs.items():
-        part, _, attribute = name.partition("_")
-        value = getattr(parts.get(part), attribute, None)
-        if value is not None:
-            arrays[name] = np.asarray(value).astype(spec.dtype)
-    return arrays
+@dataclass(frozen=True, slots=True)
+class ArraySchema:
+    """The arrays of a file of objects: ``linear_weights`` are the ``weights`` of the object ``linear``.
 
+    Attributes
+    ----------
+    specs : dict of ArraySpec
+        The specification of each array, by its name.
+    optional : tuple of str
+        As for `read_arrays`.
+    """
 
-def as_parts(arrays: Arrays) -> dict[str, dict[str, Any]]:
-    """Return the attributes of each part of an object whose arrays were read."""
-    parts: dict[str, dict[str, Any]] = {}
-    for name, array in arrays.items():
-        part, _, attribute = name.partition("_")
-        parts.setdefault(part, {})[attribute] = array if array.ndim else array.item()
-    return parts
+    specs: Mapping[str, ArraySpec]
+    optional: tuple[str, ...]
+
+    def write(self, path: StrPath, objects: Mapping[str, Any]) -> None:
+        """Write the attributes of objects to a file; without those that are None, or whose object is."""
+        arrays: Arrays = {}
+        for name, spec in self.specs.items():
+            owner, _, attribute = name.partition("_")
+            value = getattr(objects.get(owner), attribute, None)
+            if value is not None:
+                arrays[name] = np.asarray(value).astype(spec.dtype)
+        np.savez(path, allow_pickle=False, **arrays)
+
+    def read(self, path: StrPath, sizes: Mapping[str, tuple[int, int]]) -> dict[str, dict[str, Any]]:
+        """Return the attributes of each object in a file; those of an object without arrays are empty.
+
+        Raises
+        ------
+        CardError
+            If an array is not as specified.
+        """
+        objects: dict[str, dict[str, Any]] = {name.partition("_")[0]: {} for name in self.specs}
+        for name, array in read_arrays(path, self.specs, sizes, optional=self.optional).items():
+            owner, _, attribute = name.partition("_")
+            objects[owner][attribute] = array if array.ndim else array.item()
+        return objects
 
 
 def read_arrays(

@@ -135,11 +135,6 @@ class ErrorModel:
         odds = [0.0, *([math.log(GROUP_ODDS)] * len(sizes))]
         return ErrorModel(np.concatenate(masses), np.add.outer(odds, self.log_weights).reshape(-1))
 
-    def mean_and_variance(self) -> tuple[float, float]:
-        """Return the posterior mean and variance of the mean squared error."""
-        mean = float(self.weights @ self.mean_squares)
-        return mean, float(self.weights @ (self.mean_squares - mean) ** 2)
-
     def estimate(self) -> tuple[float, float]:
         """Return the geometric posterior mean of the mean squared error, and its root mean squared error.
 
@@ -150,12 +145,13 @@ class ErrorModel:
 
     def expected_variance(self, limit: float, noise_variance: float, rows: int) -> float:
         """Return the variance of the mean squared error that is left by an observed mean of clipped squares."""
-        weights, squares, clipped = self.weights, self.mean_squares, self.clipped(limit, 2)
-        mean, clipped_mean = weights @ squares, weights @ clipped
-        covariance = weights @ ((squares - mean) * (clipped - clipped_mean))
+        weights, clipped = self.weights, self.clipped(limit, 2)
+        squares = self.mean_squares - weights @ self.mean_squares
+        deviations = clipped - weights @ clipped
         chance = weights @ (self.clipped(limit, 4) - clipped**2) / rows
-        observed = weights @ (clipped - clipped_mean) ** 2 + noise_variance + chance
-        return float(self.mean_and_variance()[1] - covariance**2 / observed)
+        observed_variance = weights @ deviations**2 + noise_variance + chance
+        explained = (weights @ (squares * deviations)) ** 2 / observed_variance
+        return float(weights @ squares**2 - explained)
 
 
 def _edges() -> Array:
@@ -263,12 +259,12 @@ class ErrorPlan(HeldOutPlan):
 
     def _given_counts(self, counts: Counts) -> ErrorModel:
         """Return the model of errors given noisy counts."""
-        given = self._observe_counts(error_model(), counts)
-        expected = given.weights @ self._expected_counts(given)
+        model = self._observe_counts(error_model(), counts)
+        expected = model.weights @ self._expected_counts(model)
         surplus = counts - expected
         threshold = SIGNIFICANT * math.sqrt(self._counts.noise.variance()) + self._misfit(expected)
         if not (surplus > threshold).any():
-            return given
+            return model
         group = np.repeat(np.where(surplus > threshold, surplus, 0.0) / self.rows, POINTS_PER_OCTAVE)
         with_group = error_model().with_group(group / POINTS_PER_OCTAVE)
         return self._observe_counts(with_group, counts)
@@ -279,7 +275,7 @@ class ErrorPlan(HeldOutPlan):
         return np.asarray(self.rows * shares)
 
     def _misfit(self, expected: Array) -> Array:
-        """Return by how much counts may differ from those of every shape: not at all where there are none."""
+        """Return the largest difference of counts from those of a shape; 0 where a count is 0."""
         return np.minimum(MISFIT * self.rows, expected)
 
     def _observe_counts(self, model: ErrorModel, counts: Counts) -> ErrorModel:
@@ -289,11 +285,11 @@ class ErrorPlan(HeldOutPlan):
         return model.observe(counts.astype(np.float64), expected, variance)
 
     def _choose_limit(self, counted: ErrorModel) -> float:
-        """Return the limit of errors, in widths, after which least is unknown of the mean squared error."""
+        """Return the limit of errors, in widths, whose sum leaves the least variance of the mean squared error."""
         noise = self._noise_deviation**2
         limits = _edges()[:-1]
-        left = [counted.expected_variance(limit, noise * limit**4, self.rows) for limit in limits]
-        return float(limits[np.argmin(left)])
+        variances = [counted.expected_variance(limit, noise * limit**4, self.rows) for limit in limits]
+        return float(limits[np.argmin(variances)])
 
     @property
     def _noise_deviation(self) -> float:

@@ -15,7 +15,7 @@ from labeldp.errors import ParameterError
 def importances(
     predict: Callable[[Array], Array], X: Array, columns: Mapping[str, slice], repeats: int
 ) -> dict[str, float]:
-    """Return by how much predictions change if the rows of a column are shuffled, the most important first.
+    """Return the change of predictions if the rows of a column are shuffled, the most important column first.
 
     ``columns`` are the numbers that each column of a table became.
     """

@@ -226,8 +226,8 @@ class IntervalModel:
 
 def _list_names(names: Sequence[Any]) -> str:
     """Return the first of some names of groups."""
-    others = len(names) - _MOST_LISTED
-    return ", ".join(map(repr, names[:_MOST_LISTED])) + (f" and {others:,} more" if others > 0 else "")
+    text = ", ".join(map(repr, names[:_MOST_LISTED]))
+    return text if len(names) <= _MOST_LISTED else f"{text} and {len(names) - _MOST_LISTED:,} more"
 
 
 def private_intervals(
@@ -252,7 +252,7 @@ def private_intervals(
 
     With ``by``, each public group has a half width of its own, and the coverage holds in each group (Mondrian
     conformal prediction). A label is in one group, so one ε pays for all groups. Noise widens the intervals of a
-    small group more; ``groups`` and the summary state by how much.
+    small group more; ``groups`` and the summary state the expected widening.
 
     Parameters
     ----------

@@ -1,14 +1,15 @@
 """`privatize`: private labels for others, in one call.
 
 With public features, a model is fitted to noisy sums and private labels, and every label is replaced by its
-posterior mean: a function of what was released, which costs nothing more. A part of the rows is held out: they
+posterior mean: a function of released values, which costs nothing more. A part of the rows is held out: they
 spend their ε on measuring the model's error. Without features, each label is randomised once by a mechanism.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal, Unpack
 
@@ -31,7 +32,7 @@ from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
 from labeldp.learning.released_labels import Release, ReleasedColumn
 from labeldp.learning.row_release import RowRelease
-from labeldp.learning.score import TEST_SIZE, can_split, fit_and_measure, take_kept
+from labeldp.learning.score import TEST_SIZE, can_split, fit_and_measure, person_codes, take_kept
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.arrays import randomize_labels
@@ -191,19 +192,8 @@ def privatize(
     for request in requests:
         refuse_before_charge(request, X)
     source = resolve_source(random_state)
-    all_rows, price = len(columns[0].array), exact_sum(request.epsilon.exact for request in requests)
-    scope = (as_ledger(ledger) or Ledger()).admit(scope, all_rows, price)
-    requests = [request.with_scope(scope) for request in requests]
-    columns = [_take_column(scope, column) for column in columns]
-    X = take_kept(scope, X)
     with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
-        release = release_columns(requests, columns, X, labels, as_ledger(ledger), source, verbose=verbose)
-    return release.spread(scope, all_rows)
-
-
-def _take_column(scope: Scope, column: LabelColumn) -> LabelColumn:
-    """Return the labels of the rows that are used."""
-    return replace(column, labels=take_kept(scope, column.labels), array=scope.select(column.array))
+        return release_columns(requests, columns, X, labels, as_ledger(ledger), source, verbose=verbose)
 
 
 def refuse_before_charge(request: Request, X: Any) -> None:
@@ -224,21 +214,26 @@ def release_columns(
     *,
     verbose: bool,
 ) -> Release:
-    """Release the label columns one after another."""
+    """Release label columns one after another, of the rows that a ledger admits."""
+    rows, cost = len(columns[0].array), exact_sum(request.epsilon.exact for request in requests)
+    scope = (ledger or Ledger()).admit(requests[0].scope, rows, cost)
+    requests = [request.with_scope(scope) for request in requests]
+    kept = [replace(one, labels=take_kept(scope, one.labels), array=scope.select(one.array)) for one in columns]
+    X = take_kept(scope, X)
     charged = ledger_to_charge(ledger, labels)
-    paid = len(charged.own_charges)
+    charges_before = len(charged.own_charges)
 
     def release(number: int, request: Request) -> ReleasedColumn:
-        return release_column(request, columns[number], X, charged, source, verbose=verbose)
+        return release_column(request, kept[number], X, charged, source, verbose=verbose)
 
     try:
         names = [column.name if len(columns) > 1 else None for column in columns]
         released = charge_in_turn(requests, names, charged, release)
     except BaseException:
-        if len(charged.own_charges) == paid:
+        if len(charged.own_charges) == charges_before:
             forget_labels(labels)  # nothing was released
         raise
-    return Release.of(released, charged)
+    return Release.of(released, charged).spread(scope, rows)
 
 
 def release_column(
@@ -286,20 +281,9 @@ def release_mean(
 ) -> ReleasedColumn:
     """Return the private mean as the label of every row: a model without features."""
     rows = len(column.array)
-    _warn_of_mean(request, rows, "X, more rows")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WeakModelWarning)
-        model = ModelReleaseRegressor(**_shared(request, ledger, source))
+    model = ModelReleaseRegressor(**_shared(request, ledger, source))
+    with _announced_mean(request, rows, "X, more rows"):
         return _release_model(model, np.zeros((rows, 1)), column, [], source, request.scope)
-
-
-def _warn_of_mean(request: Request, rows: int, remedies: str) -> None:
-    """Warn that every released label will be the private mean."""
-    warn(
-        f"{rows:,} labels at ε = {float(request.epsilon):g} are too few to learn from: every released label is "
-        f"the private mean of all, to predict and not to train on. Pass {remedies} or a larger epsilon",
-        WeakModelWarning,
-    )
 
 
 def release_with_model(
@@ -316,16 +300,24 @@ def release_with_model(
 
     ``features`` names the columns behind X; by default X has their names.
     """
-    model = LabelReleaseRegressor(
-        mechanism=str(request.mechanism), verbose=verbose, **_shared(request, ledger, source)
-    )
-    rows = len(column.array)
-    if not is_model_constant(request, rows):
+    shared, rows = _shared(request, ledger, source), len(column.array)
+    model = LabelReleaseRegressor(mechanism=str(request.mechanism), verbose=verbose, **shared)
+    is_constant = is_model_constant(request, rows)
+    with _announced_mean(request, rows, "more rows") if is_constant else nullcontext():
         return _release_model(model, X, column, features, source, request.scope)
-    _warn_of_mean(request, rows, "more rows")
+
+
+@contextmanager
+def _announced_mean(request: Request, rows: int, remedies: str) -> Iterator[None]:
+    """Warn that every released label will be the private mean; then no model in the block warns so again."""
+    warn(
+        f"{rows:,} labels at ε = {float(request.epsilon):g} are too few to learn from: every released label is "
+        f"the private mean of all, to predict and not to train on. Pass {remedies} or a larger epsilon",
+        WeakModelWarning,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakModelWarning)
-        return _release_model(model, X, column, features, source, request.scope)
+        yield
 
 
 def _shared(request: Request, ledger: Ledger | None, source: WordSource) -> dict[str, Any]:
@@ -339,7 +331,7 @@ def _shared(request: Request, ledger: Ledger | None, source: WordSource) -> dict
     }
 
 
-@np.errstate(all="ignore")  # a user's strict settings must not lose what is paid for
+@np.errstate(all="ignore")  # strict settings of a user must not lose labels after their charge
 def _release_model(
     model: PrivateRegressor,
     X: Any,
@@ -349,36 +341,37 @@ def _release_model(
     scope: Scope,
 ) -> ReleasedColumn:
     """Fit a model, measure its error on rows held out if they are enough, and return the posterior means."""
-    labels, array = column.labels, column.array
-    rows, error = len(array), None
-    plan = plan_error(rows, model.epsilon, model.bounds)
-    if plan is None or not can_split(scope, plan.rows, rows):
-        with model.charging(scope):
-            model.fit(X, labels)
-    else:
-        flat = array.reshape(-1).astype(np.float64, copy=False)
-        model, error = fit_and_measure(model, X, labels, flat, plan, source, scope)
+    error = _fit_and_measure(model, X, column, source, scope)
     model.set_params(random_state=None)  # its words are secret, and the model is released
     report_step("labels")
-    predicted = model.predict(X)
     residual = residual_variance(model, error)
-    people = None if scope.people is None else scope.people.codes
-    train = None if error is None or error.split is None else error.split.indices(people)[0]
-    private = posterior_means(model, predicted, residual, train).reshape(array.shape)
-    terms = model.terms_ if error is None else terms_with_score(model.terms_, error)
+    train = None
+    if error is not None and error.split is not None:
+        train = error.split.indices(person_codes(scope))[0]
+    private = posterior_means(model, model.predict(X), residual, train).reshape(column.array.shape)
+    terms = model.terms_
     entries: dict[str, Any] = {
         "purpose": "training",
-        "features": feature_names(model) if features is None else features,
+        "features": column_encoder(model).names if features is None else features,
         "residual_variance": residual,
     }
     if error is not None:
-        entries["quality"] = error.as_data()
-    return ReleasedColumn(column.name, private, replace(terms, rows=rows), None, model, error, entries)
+        terms, entries["quality"] = terms_with_score(terms, error), error.as_data()
+    return ReleasedColumn(column.name, private, replace(terms, rows=private.shape[0]), None, model, error, entries)
 
 
-def feature_names(model: PrivateRegressor) -> list[str]:
-    """Return the names of the columns that a model learned from."""
-    return column_encoder(model).names
+def _fit_and_measure(
+    model: PrivateRegressor, X: Any, column: LabelColumn, source: WordSource, scope: Scope
+) -> Risk | None:
+    """Fit a model, and return its error on rows held out; None if they are too few."""
+    rows = len(column.array)
+    plan = plan_error(rows, model.epsilon, model.bounds)
+    if plan is None or not can_split(scope, plan.rows, rows):
+        with model.charging(scope):
+            model.fit(X, column.labels)
+        return None
+    labels = column.array.reshape(-1).astype(np.float64, copy=False)
+    return fit_and_measure(model, X, column.labels, labels, plan, source, scope)[1]
 
 
 def plan_error(rows: int, epsilon: float, bounds: tuple[float, float]) -> ErrorPlan | None:
@@ -403,11 +396,10 @@ def posterior_means(model: PrivateRegressor, predicted: Array, residual: float, 
     That is prediction + w · (private label − prediction), with w = residual variance / (residual variance + noise
     variance of the private label). A row without a private label has its prediction.
     """
-    release = getattr(model, "release_", None)
-    if release is None:
+    if not isinstance(model, LabelReleaseRegressor):
         return predicted
     rows = np.arange(predicted.size) if train is None else train
-    return means_given_labels(predicted, release, rows, residual, model.bounds)
+    return means_given_labels(predicted, model.release_, rows, residual, model.bounds)
 
 
 def means_given_labels(

@@ -9,14 +9,14 @@ import numpy as np
 
 from labeldp._atomic import StrPath
 from labeldp._values import Small
-from labeldp.learning.array_files import as_parts, parse_specs, read_arrays, typed_arrays
+from labeldp.learning.array_files import ArraySchema, parse_specs
 from labeldp.learning.features import PublicFeatures
 from labeldp.learning.linear_gaussian import Observation
 from labeldp.learning.measurements import GroupedSums, LabelRows, Measurements
 
 MEASUREMENTS = "measurements.npz"
 
-_SPECS = parse_specs("""
+_TABLE = """
 fit_rows                <i8  -                      1
 fit_strengths           <f8  features               0
 fit_log_prior_odds      <f8  -
@@ -34,7 +34,9 @@ labels_noise_variance   <f8  -                      positive
 rows_codes              |u1  rows,columns
 rows_labels             <f8  rows
 rows_noise              <f8  rows                   positive
-""")
+"""
+
+_SCHEMA = ArraySchema(parse_specs(_TABLE), optional=("sums_", "labels_", "rows_"))
 """All arrays of the file; those that begin with ``sums``, ``labels`` or ``rows`` are all there, or none is."""
 
 MAX_SUMS = 1 << 17
@@ -45,12 +47,12 @@ _MAX_ROWS = 1 << 26
 
 def save_measurements(measurements: Measurements, path: StrPath, *, keep_rows: bool) -> None:
     """Write measurements to a file; with ``keep_rows``, private labels with codes of the columns of their rows."""
-    parts: dict[str, Any] = {"fit": measurements, "sums": measurements.sums}
+    objects: dict[str, Any] = {"fit": measurements, "sums": measurements.sums}
     for labels in measurements.labels:
-        parts["labels"] = replace(labels, gram=labels.gram[np.triu_indices(len(labels.gram))])
+        objects["labels"] = replace(labels, gram=labels.gram[np.triu_indices(len(labels.gram))])
     if keep_rows:
-        parts["rows"] = measurements.label_rows
-    np.savez(path, allow_pickle=False, **typed_arrays(parts, _SPECS))
+        objects["rows"] = measurements.label_rows
+    _SCHEMA.write(path, objects)
 
 
 def read_measurements(path: StrPath, public: PublicFeatures) -> Measurements:
@@ -70,14 +72,15 @@ def read_measurements(path: StrPath, public: PublicFeatures) -> Measurements:
     }
     sizes = {name: (count, count) for name, count in exact.items()}
     sizes |= {"sums": (1, MAX_SUMS), "rows": (1, _MAX_ROWS)}
-    parts = as_parts(read_arrays(path, _SPECS, sizes, optional=("sums_", "labels_", "rows_")))
-    if "labels" in parts:
-        parts["labels"]["gram"] = _square(parts["labels"]["gram"], size)
+    objects = _SCHEMA.read(path, sizes)
+    sums, labels, rows = objects["sums"], objects["labels"], objects["rows"]
+    if labels:
+        labels["gram"] = _square(labels["gram"], size)
     return Measurements(
-        **parts["fit"],
-        sums=GroupedSums(**parts["sums"]) if "sums" in parts else None,
-        labels=[Observation(**parts["labels"])] if "labels" in parts else [],
-        label_rows=LabelRows(**parts["rows"]) if "rows" in parts else None,
+        **objects["fit"],
+        sums=GroupedSums(**sums) if sums else None,
+        labels=[Observation(**labels)] if labels else [],
+        label_rows=LabelRows(**rows) if rows else None,
     )
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from labeldp._atomic import StrPath
 from labeldp._values import Array
 from labeldp.errors import CardError
-from labeldp.learning.array_files import Arrays, as_parts, parse_specs, read_arrays, typed_arrays
+from labeldp.learning.array_files import ArraySchema, parse_specs
 from labeldp.learning.feature_maps import BLOCKS, FREQUENCIES, Projection
 from labeldp.learning.features import ALL_PAIRS, FOURIER, PAIRED, WIDE, PublicFeatures, wave_count
 from labeldp.learning.fit_plan import LabelSummary
@@ -75,6 +75,8 @@ MODEL_ARRAYS = parse_specs(_TABLE)
 _OPTIONAL = ("public_direction", "public_turns", "narrow_", "trees_")
 """Few columns are paired without directions and not narrowed; not every model has interactions, or trees."""
 
+_SCHEMA = ArraySchema(MODEL_ARRAYS, _OPTIONAL)
+
 _SIZES = {
     "columns": (1, WIDE + MAX_LEVELS),
     "quantities": (0, WIDE),
@@ -97,7 +99,7 @@ _FIELDS = ("value", "feature_idx", "num_threshold", "left", "right", "is_leaf")
 class Forest:
     """The trees of a fitted `HistGradientBoostingRegressor` without categories.
 
-    What is private to scikit-learn is read here only: its predictor of one tree, the type of a node, and two
+    Private names of scikit-learn are used here only: its predictor of one tree, the type of a node, and two
     attributes of a booster. A test names the versions that this is true of.
 
     Attributes
@@ -166,19 +168,18 @@ class Forest:
         return result
 
 
-def as_arrays(public: PublicFeatures, ensemble: Ensemble) -> Arrays:
-    """Return all numbers of a model."""
-    parts: dict[str, Any] = {
+def save_model_arrays(path: StrPath, public: PublicFeatures, ensemble: Ensemble) -> None:
+    """Write all numbers of a model."""
+    objects = {
         "public": public,
         "source": public.sources,
         "narrow": public.narrowing,
         "linear": ensemble.linear,
         "blend": ensemble,
         "known": ensemble.label_summary,
+        "trees": None if ensemble.trees is None else Forest.of(ensemble.trees).arrays(),
     }
-    if ensemble.trees is not None:
-        parts["trees"] = Forest.of(ensemble.trees).arrays()
-    return typed_arrays(parts, MODEL_ARRAYS)
+    _SCHEMA.write(path, objects)
 
 
 def read_model_arrays(path: StrPath, numbers: int) -> tuple[PublicFeatures, Ensemble]:
@@ -189,33 +190,32 @@ def read_model_arrays(path: StrPath, numbers: int) -> tuple[PublicFeatures, Ense
     CardError
         If the arrays are not those of a model, or do not fit together.
     """
-    parts = as_parts(read_arrays(path, MODEL_ARRAYS, {**_SIZES, "inputs": (0, numbers)}, optional=_OPTIONAL))
-    parts["public"] = {"directions": None, "direction_ranks": None} | parts["public"]
-    sources = SourceColumns(**parts["source"], category=np.zeros_like(parts["source"]["levels"]))
+    objects = _SCHEMA.read(path, {**_SIZES, "inputs": (0, numbers)})
+    source, trees = objects["source"], objects["trees"]
+    sources = SourceColumns(**source, category=np.zeros_like(source["levels"]))
     if max(sources.quantities.max(initial=0), sources.levels.max(initial=0)) >= numbers:
         raise CardError("the model's arrays name columns that its inputs do not have")
-    public = _public_features(sources=sources, narrow=parts.get("narrow"), **parts["public"])
-    linear, summary = Posterior(**parts["linear"], top_priors=()), LabelSummary(**parts["known"])
+    public = _public_features(sources, objects["narrow"], **objects["public"])
+    linear, summary = Posterior(**objects["linear"], top_priors=()), LabelSummary(**objects["known"])
     if linear.weights.size != public.size:
         raise CardError("the model's arrays do not fit together")
-    trees: Any = None
-    if "trees" in parts:
-        trees = Forest.from_arrays(features=public.tree_columns, **parts["trees"])
-    return public, Ensemble(linear, trees, **parts["blend"], label_summary=summary)
+    forest: Any = Forest.from_arrays(features=public.tree_columns, **trees) if trees else None
+    return public, Ensemble(linear, forest, **objects["blend"], label_summary=summary)
 
 
-def _public_features(*, sources: SourceColumns, narrow: dict[str, Any] | None, **arrays: Any) -> PublicFeatures:
+def _public_features(sources: SourceColumns, narrow: dict[str, Any], **arrays: Any) -> PublicFeatures:
     """Return feature maps from their arrays, or refuse those that do not fit together."""
     quantities = arrays["center"].size - sources.levels.size
-    narrowing = None if narrow is None else Projection(**narrow)
-    no_block = np.zeros(0, dtype=np.int64)
-    waves = wave_count(quantities)
-    public = PublicFeatures(**arrays, sources=sources, waves=waves, block=no_block, narrowing=narrowing)
-    block = np.repeat(np.arange(BLOCKS), public.block_sizes())
-    has_quantities = quantities == len(public.weights) and (
-        narrowing is not None or quantities == sources.quantities.size
+    public = PublicFeatures(
+        **{"directions": None, "direction_ranks": None} | arrays,
+        sources=sources,
+        waves=wave_count(quantities),
+        block=np.zeros(0, dtype=np.int64),
+        narrowing=Projection(**narrow) if narrow else None,
     )
+    block = np.repeat(np.arange(BLOCKS), public.block_sizes())
+    inputs = quantities if narrow else sources.quantities.size
     has_directions = (public.directions is not None) == (quantities > ALL_PAIRS)
-    if not (has_quantities and has_directions and block.size == public.means.size):
+    if not (quantities == inputs == len(public.weights) and has_directions and block.size == public.means.size):
         raise CardError("the model's arrays do not fit together")
     return replace(public, block=block)

@@ -1,11 +1,11 @@
 """Fitted models in folders: plain numbers and JSON, safe to load from an untrusted source.
 
 ====================  ===================================================================================
-``card.json``         the card: what the model cost and promises, and the hashes of the other files
+``card.json``         the card: cost and promises of the model, and the hashes of the other files
 ``columns.json``      how a table's public columns become numbers
 ``model.npz``         the model's numbers, arrays without any Python object in them
 ``release.npz``       the private labels, if they were released too; `RowRelease.load` reads it
-``measurements.npz``  what was measured of labels: the model follows from it, and learns on with it
+``measurements.npz``  the measurements of labels: the model follows from them, and learns on with them
 ====================  ===================================================================================
 
 Nothing is unpickled and nothing imported by name. A card that was changed, or files that do not belong to it, are
@@ -42,7 +42,7 @@ from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.learner import Ensemble
 from labeldp.learning.measurement_files import MEASUREMENTS, read_measurements, save_measurements
 from labeldp.learning.measurements import Measurements
-from labeldp.learning.model_arrays import as_arrays, read_model_arrays
+from labeldp.learning.model_arrays import read_model_arrays, save_model_arrays
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
 from labeldp.learning.updates import restore
@@ -106,7 +106,7 @@ def save_model(
     path : path-like
         The folder.
     label : str, optional
-        What is predicted: the label's name. By default that of y in the fit, if y is a column with a name, else
+        The label's name. By default that of y in the fit, if y is a column with a name, else
         "label".
     quality : Risk, optional
         How good it is, from `fit_and_score` or `private_score`, to be said on its card and in its report.
@@ -171,21 +171,13 @@ def write_model(
     keep_rows : bool
         Whether private labels are kept with codes of the columns of their rows.
     """
-    if quality is not None and model.terms_.fits:
-        raise ParameterError("the card of a model that learnt on has no score: save it without quality")
-    (folder / COLUMNS).write_text(columns_text(encoder, label), "utf-8", newline="\n")
-    np.savez(folder / MODEL, allow_pickle=False, **as_arrays(*model.public_model()))
-    names = [COLUMNS, MODEL]
-    if isinstance(model, LabelReleaseRegressor):
-        model.release_.save(folder / RELEASE)
-        names.append(RELEASE)
-    if model.measurements is not None:
-        save_measurements(model.measurements, folder / MEASUREMENTS, keep_rows=keep_rows)
-        names.append(MEASUREMENTS)
-    more: dict[str, Any] = {} if note is None else {"note": note}
     terms = model.terms_
+    entries: dict[str, Any] = {} if note is None else {"note": note}
     if quality is not None:
-        terms, more["quality"] = terms_with_score(terms, quality), quality.as_data()
+        if terms.fits:
+            raise ParameterError("the card of a model that learnt on has no score: save it without quality")
+        terms, entries["quality"] = terms_with_score(terms, quality), quality.as_data()
+    names = _write_files(model, columns_text(encoder, label), folder, keep_rows=keep_rows)
     card = terms.to_card(
         "labeldp.model",
         model=type(model).__name__,
@@ -194,17 +186,33 @@ def write_model(
         format=FORMAT,
         files={name: sha256(folder / name) for name in names},
         versions={"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}},
-        **more,
+        **entries,
     )
     (folder / CARD).write_text(card, encoding="utf-8", newline="\n")
     return card
 
 
+def _write_files(
+    model: LabelReleaseRegressor | ModelReleaseRegressor, columns: str, folder: Path, *, keep_rows: bool
+) -> list[str]:
+    """Write the files beside a card, and return their names."""
+    names = [COLUMNS, MODEL]
+    (folder / COLUMNS).write_text(columns, "utf-8", newline="\n")
+    save_model_arrays(folder / MODEL, *model.public_model())
+    if isinstance(model, LabelReleaseRegressor):
+        model.release_.save(folder / RELEASE)
+        names.append(RELEASE)
+    if model.measurements is not None:
+        save_measurements(model.measurements, folder / MEASUREMENTS, keep_rows=keep_rows)
+        names.append(MEASUREMENTS)
+    return names
+
+
 def columns_text(encoder: TableEncoder, label: str) -> str:
     """Return the text of ``columns.json``, or refuse what `load_model` would refuse; call it before a charge."""
-    if listed := encoder.column_like(label):
+    if column := encoder.column_like(label):
         raise ParameterError(
-            f"the label is called {label!r}, and {listed!r} is among the other columns: rename one of them"
+            f"the label is called {label!r}, and {column!r} is among the other columns: rename one of them"
         )
     text = encoder.to_json()
     if len(text) > MAX_COLUMNS:
@@ -224,7 +232,7 @@ class SavedModel:
     Attributes
     ----------
     card : Card
-        What it cost and promises.
+        Its cost and promises.
     label : str
         The column it predicts.
     encoder : TableEncoder
@@ -276,7 +284,7 @@ class SavedModel:
         return self.predict_numbers(self.encoder.transform(as_table(X, self.encoder.names), tally))
 
     def importances(self, X: Any, *, repeats: int = 5) -> dict[str, float]:
-        """Return by how much each column moves predictions for public rows, as the regressors do."""
+        """Return the permutation importance of each column for public rows, as the regressors do."""
         numbers = self.encoder.transform(as_table(X, self.encoder.names))
         return importances(self.predict_numbers, numbers, self.encoder.slices(), repeats)
 
@@ -289,12 +297,12 @@ class SavedModel:
         return self._scale.from_units(result, self._ensemble.error)
 
     def measurements(self) -> Measurements:
-        """Return what was measured of labels, from the file beside the model."""
-        path, expected = self._folder / MEASUREMENTS, self.card.content["files"].get(MEASUREMENTS)
+        """Return the measurements of labels, from the file beside the model."""
+        expected = self.card.content["files"].get(MEASUREMENTS)
         if expected is None:
             raise ParameterError("the model was saved without its measurements: it cannot learn on")
-        if sha256(path, MAX_FILE) != expected:
-            raise CardError(f"{path} is not what the card says: it was changed or mixed up")
+        path = self._folder / MEASUREMENTS
+        _refuse_other_file(path, expected)
         return read_measurements(path, self._public)
 
     def regressor(
@@ -337,8 +345,8 @@ class SavedModel:
             verbose=verbose,
         )
         model.request()  # refuses parameters before anything is read
-        known = self.measurements()
-        is_array = names == [f"x{place}" for place in range(len(names))]
+        measurements = self.measurements()
+        is_array = names == [f"x{number}" for number in range(len(names))]
         model.__dict__ |= {
             "encoder_": self.encoder,
             "label_name_": None if self.label == UNNAMED else self.label,
@@ -347,8 +355,8 @@ class SavedModel:
             "terms_": terms.without_score(),
             "weakness_": None,
             "_public": self._public,
-            "_ensemble": restore(self._public, self._ensemble, known),
-            "_measurements": known,
+            "_ensemble": restore(self._public, self._ensemble, measurements),
+            "_measurements": measurements,
         }
         if not is_array:
             model.feature_names_in_ = np.array(names, dtype=object)
@@ -372,7 +380,7 @@ def load_model(folder: StrPath) -> SavedModel:
     Returns
     -------
     SavedModel
-        Its ``predict`` takes a data frame with the columns of the fit, in any order; ``card`` says what it cost.
+        Its ``predict`` takes a data frame with the columns of the fit, in any order; ``card`` states the cost.
 
     Raises
     ------
@@ -403,21 +411,13 @@ def load_model(folder: StrPath) -> SavedModel:
 
 
 def _read_model(folder: Path) -> SavedModel:
-    card = Card.parse(_read_text(folder / CARD, card_format.MAX_TEXT))
-    if card.kind != "model" or "files" not in card.content:
-        raise CardError(f"{folder / CARD} is not the card of a saved model")
-    card_format.require_version(f"the model {folder}", card.content.get("format"), FORMAT)
-    hashes, label = card.content["files"], card.content.get("label")
-    if not {COLUMNS, MODEL} <= set(hashes) <= MODEL_FILES:
-        raise CardError(f"{folder / CARD} names other files than a model has")
-    for name, expected in hashes.items():
-        if sha256(folder / name, MAX_COLUMNS if name == COLUMNS else MAX_FILE) != expected:
-            raise CardError(f"{folder / name} is not what the card says: it was changed or mixed up")
+    card = _read_card(folder)
     encoder = TableEncoder.from_json(_read_text(folder / COLUMNS, MAX_COLUMNS))
+    label = card.content.get("label")
     if label is None or len(card.terms.bounds) != 1 or card.content.get("features") != encoder.names:
         raise CardError(f"{folder / CARD} names other columns than {COLUMNS}, or not one label and its bounds")
-    if listed := encoder.column_like(label):
-        raise CardError(f"the model predicts {label!r}, and lists {listed!r} among its columns: do not use it")
+    if column := encoder.column_like(label):
+        raise CardError(f"the model predicts {label!r}, and lists {column!r} among its columns: do not use it")
     public, ensemble = read_model_arrays(folder / MODEL, encoder.width)
     summary = ensemble.label_summary
     if not UNIT[0] <= summary.low < summary.high <= UNIT[1]:
@@ -426,5 +426,25 @@ def _read_model(folder: Path) -> SavedModel:
     return SavedModel(card, label, encoder, public, ensemble, scale, folder)
 
 
+def _read_card(folder: Path) -> Card:
+    """Return the card of a saved model, whose other files have the hashes on it."""
+    card = Card.parse(_read_text(folder / CARD, card_format.MAX_TEXT))
+    if card.kind != "model" or "files" not in card.content:
+        raise CardError(f"{folder / CARD} is not the card of a saved model")
+    card_format.require_version(f"the model {folder}", card.content.get("format"), FORMAT)
+    hashes = card.content["files"]
+    if not {COLUMNS, MODEL} <= set(hashes) <= MODEL_FILES:
+        raise CardError(f"{folder / CARD} names other files than a model has")
+    for name, expected in hashes.items():
+        _refuse_other_file(folder / name, expected)
+    return card
+
+
+def _refuse_other_file(path: Path, expected: str) -> None:
+    """Refuse a file without the hash that the card states."""
+    if sha256(path, MAX_COLUMNS if path.name == COLUMNS else MAX_FILE) != expected:
+        raise CardError(f"{path} is not the file of the card: it was changed or mixed up")
+
+
 def _read_text(path: Path, limit: int) -> str:
-    return read_regular(path, limit).decode("utf-8", "replace")  # what was not text fits no checksum or schema
+    return read_regular(path, limit).decode("utf-8", "replace")  # bytes that are no text fit no checksum or schema

@@ -70,7 +70,7 @@ class ReleasedColumn(TermsMixin):
 
     @property
     def purpose(self) -> str:
-        """What the labels are for: "training", "statistics" or "values"."""
+        """The purpose of the labels: "training", "statistics" or "values"."""
         return str(self.entries["purpose"])
 
     @property
@@ -97,9 +97,9 @@ class ReleasedColumn(TermsMixin):
     def means(self, by: ArrayLike | None = None) -> dict[Any, Figure]:
         """Return the mean of the true labels in each group, as `Release.means` does."""
         self._require_statistics("means")
-        used = ~np.isnan(self.labels)  # by a rule on public ids
-        groups = by if by is None or used.all() else np.asarray(by)[used]
-        return group_means(self.mechanism, self.labels[used], groups)
+        is_released = ~np.isnan(self.labels)  # by a rule on public ids
+        groups = by if by is None or is_released.all() else np.asarray(by)[is_released]
+        return group_means(self.mechanism, self.labels[is_released], groups)
 
     def spread(self, scope: Scope, rows: int) -> ReleasedColumn:
         """Return the column for all rows of a table: empty where the label was not used."""
@@ -185,7 +185,7 @@ class Release(TermsMixin):
 
     @property
     def purpose(self) -> str:
-        """What the labels are for: "training", "statistics" or "values"."""
+        """The purpose of the labels: "training", "statistics" or "values"."""
         return next(iter(self.columns.values())).purpose
 
     @property

@@ -17,17 +17,27 @@ from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms, TermsMixin
 from labeldp.errors import CardError
-from labeldp.learning.array_files import MAX_FILE, ArraySpec, read_arrays
+from labeldp.learning.array_files import MAX_FILE, parse_specs, read_arrays
 from labeldp.learning.fit_plan import LabelSummary
-from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import array_bytes
 
 SCHEMA = "labeldp.row-release"
-_ARRAYS = {
-    **dict.fromkeys(("labels", "offset", "low", "high", "start"), ArraySpec("<f8", ("rows",))),
-    **dict.fromkeys(("scale", "noise", "hidden"), ArraySpec("<f8", ("rows",), 0)),
-    **dict.fromkeys(("round", "part"), ArraySpec("<i8", ("rows",), 0)),
-}
+
+_CARD = parse_specs("card <U -")
+"""The card of a release, in the same file as its arrays."""
+
+_ARRAYS = parse_specs("""
+labels  <f8  rows
+offset  <f8  rows
+low     <f8  rows
+high    <f8  rows
+start   <f8  rows
+scale   <f8  rows  0
+noise   <f8  rows  0
+hidden  <f8  rows  0
+round   <i8  rows  0
+part    <i8  rows  0
+""")
 """All arrays of a release."""
 
 
@@ -44,7 +54,7 @@ class RowRelease(TermsMixin):
     noise : array
         Variance of the privacy noise in each label; 1/(noise + the model's own error) is a good weight.
     hidden : array
-        Variance hidden by clipping around each label, estimated from what was released before it.
+        Variance hidden by clipping around each label, estimated from earlier releases.
     low, high : arrays
         The interval to which each label was clipped, and in which it was randomised.
     start : array
@@ -147,27 +157,30 @@ class RowRelease(TermsMixin):
             If the file is damaged or was changed, its labels are not those that its card states, or there is one
             that its mechanism cannot have given out.
         """
-        card = ArraySpec("<U", high=card_format.MAX_TEXT)
-        text = str(read_arrays(path, {"card": card}, {}, skip_others=True)["card"])
-        read = Card.parse(text)  # first: a later version may have other arrays
-        arrays: dict[str, Any] = read_arrays(path, {"card": card, **_ARRAYS}, {"rows": (1, MAX_FILE)})
+        text = str(read_arrays(path, _CARD, {}, skip_others=True)["card"])
+        card = Card.parse(text)  # first: a later version may have other arrays
+        arrays: dict[str, Any] = read_arrays(path, _CARD | _ARRAYS, {"rows": (1, MAX_FILE)})
         del arrays["card"]
-        if {name: _digest(array) for name, array in arrays.items()} != read.content.get("arrays"):
+        if {name: _digest(array) for name, array in arrays.items()} != card.content.get("arrays"):
             raise CardError(
                 f"{os.fspath(path)} holds other labels than its card states: it was changed or mixed up"
             )
-        known = read.content.get("knowledge", {})  # its values were checked with the card
-        if read.kind != "row-release" or set(known) != {field.name for field in dataclasses.fields(LabelSummary)}:
+        summary = card.content.get("knowledge", {})  # its values were checked with the card
+        if card.kind != cls.kind or set(summary) != {field.name for field in dataclasses.fields(LabelSummary)}:
             raise CardError(f"{os.fspath(path)} does not hold the card of a saved release")
-        release = cls(**arrays, label_summary=LabelSummary(**known), terms=read.terms)
-        if not release._is_consistent():
-            raise CardError(f"{os.fspath(path)} holds arrays that do not fit its card")
-        if not release._is_possible():
-            raise CardError(
-                f"{os.fspath(path)} holds labels that their mechanism cannot give out, and that may be true: "
-                "do not use or share the file"
-            )
+        release = cls(**arrays, label_summary=LabelSummary(**summary), terms=card.terms)
+        release._refuse_contradictions(os.fspath(path))
         return release
+
+    def _refuse_contradictions(self, path: str) -> None:
+        """Refuse arrays that do not fit the card, and labels that their mechanism cannot give out."""
+        if not self._is_consistent():
+            raise CardError(f"{path} holds arrays that do not fit its card")
+        if not self._is_possible():
+            raise CardError(
+                f"{path} holds labels that their mechanism cannot give out, and that may be true: do not use or "
+                "share the file"
+            )
 
     def _is_consistent(self) -> bool:
         """Return whether arrays fit the card: its number of rows, its range of labels and its mechanisms."""
@@ -183,8 +196,8 @@ class RowRelease(TermsMixin):
 
     def _is_possible(self) -> bool:
         """Return whether every label is offset + scale · an unbiased output of its mechanism."""
-        for part, mechanism in enumerate(self.terms.mechanisms):
-            rows = self.part == part
+        for number, mechanism in enumerate(self.terms.mechanisms):
+            rows = self.part == number
             labels, offset, scale = self.labels[rows], self.offset[rows], self.scale[rows]
             if not is_possible(labels, mechanism, debiased=True, offset=offset, scale=scale).all():
                 return False

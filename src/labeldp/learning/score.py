@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Unpack
 
 import numpy as np
@@ -175,17 +176,30 @@ def private_scores(
         epsilon=budget,
         harm="and a score would be too good; keep rows out of the fit, and score those",
     )
-    scope, predicted = held_out.scope, np.clip(held_out.predicted, *bounds)
+    predicted = np.clip(held_out.predicted, *bounds)
     largest_error = float(max(predicted.max() - bounds[0], bounds[1] - predicted.min()))
-    plans = [ScorePlan.of(rows.size, budget, bounds, largest_error) for rows in held_out.groups.values()]
-    charges = plans[0].charges(scope)
-    accesses = held_out.charge(charges, epsilon=budget, source=resolve_source(random_state), purpose="score")
-    provenance = {"charge": charges[0], "fit_charges": _fit_charges(model)}
-    most_rows = max(plan.rows for plan in plans)
+    plans = {}
+    for name, members in held_out.groups.items():
+        plans[name] = ScorePlan.of(members.size, budget, bounds, largest_error)
+    return _score_groups(held_out, plans, predicted, resolve_source(random_state), _fit_charges(model))
+
+
+def _score_groups(
+    held_out: HeldOutRows,
+    plans: Mapping[Any, ScorePlan],
+    predicted: Array,
+    source: WordSource,
+    fit_charges: tuple[str, ...],
+) -> dict[Any, Risk]:
+    """Charge the ledger once, and return the score of each group."""
+    largest = max(plans.values(), key=lambda plan: plan.rows)
+    (charge,) = largest.charges(held_out.scope)
+    accesses = held_out.charge([charge], epsilon=largest.epsilon, source=source, purpose="score")
     scores = {}
-    for plan, (name, members) in zip(plans, held_out.groups.items(), strict=True):
-        score = plan.score(predicted[members], accesses[name], scope, **provenance)
-        scores[name] = replace(score, note=_note_on_noise(plan.rows, most_rows))
+    for name, plan in plans.items():
+        score = plan.score(predicted[held_out.groups[name]], accesses[name], held_out.scope)
+        note = _note_on_noise(plan.rows, largest.rows)
+        scores[name] = replace(score, charge=charge, fit_charges=fit_charges, note=note)
     return scores
 
 
@@ -311,21 +325,20 @@ def fit_and_measure(
     train, test = split.indices(people)
     if regressor.ledger is None:
         warn_if_seen(y)
-    X = sparse.csr_array(X) if sparse.issparse(X) else X
     with ledger.reserve(charges):
         fit_charges = _fit_once(model, _take(X, train), _take(y, train), ledger, scope)
     times = fit_times(fit_charges)
     try:
-        if times != _fit_charges(model) or label_cost(fit_charges) != Budget(fit_epsilon):
-            raise ParameterError("the ledger was charged for more than one fit, and the card of a model is of one")
+        _refuse_other_fits(model, fit_charges, fit_epsilon)
         predicted = finite_predictions(model, _take(X, test), plan.rows)
         access = LabelAccess(labels[test], source, "score")
         access.charge(ledger, charges, scope, epsilon=plan.epsilon)
-        provenance = {"split": replace(split, fit_charges=times), "fit_charges": times}
-        return model, plan.score(predicted, access, scope, charge=next(iter(charges), None), **provenance)
+        score = plan.score(predicted, access, scope)
     except Exception as error:
         error.add_note(NOT_SCORED)
         raise
+    charge = charges[0] if charges else None
+    return model, replace(score, charge=charge, split=replace(split, fit_charges=times), fit_charges=times)
 
 
 def _fit_once(model: Any, X: Any, y: Any, ledger: Ledger, scope: Scope) -> Sequence[Charge]:
@@ -337,6 +350,12 @@ def _fit_once(model: Any, X: Any, y: Any, ledger: Ledger, scope: Scope) -> Seque
     if not charges:
         raise ParameterError("the model was not fitted again: give a regressor that is not frozen")
     return charges
+
+
+def _refuse_other_fits(model: Any, charges: Sequence[Charge], epsilon: Fraction) -> None:
+    """Refuse charges for more than the fit of a model, for ε."""
+    if fit_times(charges) != _fit_charges(model) or label_cost(charges) != Budget(epsilon):
+        raise ParameterError("the ledger was charged for more than one fit, and the card of a model is of one")
 
 
 def plan_test(rows: int, epsilon: float, bounds: tuple[float, float], test_size: float = TEST_SIZE) -> ScorePlan:
@@ -377,4 +396,7 @@ def _draw_seed(source: WordSource) -> int:
 
 
 def _take(table: Any, rows: Index) -> Any:
+    """Return some rows of a table of any kind."""
+    if sparse.issparse(table):
+        return sparse.csr_array(table)[rows]
     return table.take(rows) if hasattr(table, "to_pylist") else _safe_indexing(table, rows)  # Arrow, or others

@@ -11,7 +11,6 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -92,13 +91,11 @@ class HeldOutPlan(ABC):
         """Return the errors of predictions, with noise."""
 
     @np.errstate(all="ignore")  # strict settings of a user must not lose a score after its charge
-    def score(self, predicted: Array, access: LabelAccess, scope: Scope, **provenance: Any) -> Risk:
-        """Return the errors of predictions for labels that were charged; ``provenance`` are fields of `Risk`."""
+    @np.errstate(all="ignore")  # strict settings of a user must not lose a score after its charge
+    def score(self, predicted: Array, access: LabelAccess, scope: Scope) -> Risk:
+        """Return the errors of predictions for labels that were charged."""
         figures = self.measure(predicted, access)
-        released = tuple(access.statistics)
-        return Risk(
-            figures, access.rows, access.is_secure, released, rows_per_person=scope.rows_per_person, **provenance
-        )
+        return Risk(figures, access.rows, access.is_secure, tuple(access.statistics), None, scope.rows_per_person)
 
     def charges(self, scope: Scope, paid: Fraction = Fraction(0)) -> list[Charge]:
         """Return the charge for a score, or no charge if the rows need no more than the ε that is paid.
@@ -201,8 +198,8 @@ class ScorePlan(HeldOutPlan):
         """
         figures = self._figures_of(0.1 * math.sqrt(2 / math.pi), 0.01)
         del figures["mse"]
-        shown = ", ".join(f"{name} {text}" for name, text in describe_figures(figures).items())
-        return f"A score of {self._size} would show errors of a tenth of the bounds' width as: {shown}."
+        texts = ", ".join(f"{name} {text}" for name, text in describe_figures(figures).items())
+        return f"A score of {self._size} would show errors of a tenth of the bounds' width as: {texts}."
 
     @property
     def _size(self) -> str:
@@ -210,16 +207,16 @@ class ScorePlan(HeldOutPlan):
 
 
 def wilson_reach(share: float, noise: float, rows: int, square: float = 1.0) -> float:
-    """Return how far the mean of values in [0, 1] may lie from an estimate of it: 95 %, at the worst variance.
+    """Return the largest distance of the mean of values in [0, 1] from an estimate: 95 %, at the worst variance.
 
     The variance is not known. At a mean p it is at most p − p², and s − p² for a mean square of s at most. So
     the limits are those p for which (p − share)² = z²(noise² + variance(p)/rows), as in Wilson's interval.
     """
     z2 = _REACH**2
     reaches = []
-    for slope, rest in ((1.0, 0.0), (0.0, square)):
+    for slope, offset in ((1.0, 0.0), (0.0, square)):
         a, b = 1 + z2 / rows, share + slope * z2 / rows / 2
-        root = math.sqrt(max(b**2 - a * (share**2 - z2 * (noise**2 + rest / rows)), 0.0))
+        root = math.sqrt(max(b**2 - a * (share**2 - z2 * (noise**2 + offset / rows)), 0.0))
         reaches.append(max((b + root) / a - share, share - (b - root) / a))
     return min(*reaches, max(share, 1 - share))
 

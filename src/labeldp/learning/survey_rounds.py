@@ -1,4 +1,4 @@
-"""Rounds of a survey: a public interval for each respondent, around what a model of earlier reports predicts.
+"""Rounds of a survey: a public interval for each respondent, around the prediction by a model of earlier reports.
 
 The collector sends a respondent an interval and the card of a mechanism on [0, 1]. The device randomises the
 answer's position in the interval, clipped to 0 and 1. A round is planned from public columns and earlier reports.
