@@ -357,7 +357,7 @@ def _release_model(
     }
     if error is not None:
         terms, entries["quality"] = terms_with_score(terms, error), error.as_data()
-    return ReleasedColumn(column.name, private, replace(terms, rows=private.shape[0]), None, model, error, entries)
+    return ReleasedColumn(column.name, private, replace(terms, rows=len(private)), None, model, error, entries)
 
 
 def _fit_and_measure(
