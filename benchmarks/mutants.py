@@ -30,7 +30,7 @@ MODULES = [
     *(f"exact/{name}.py" for name in ("probabilities", "integers", "word_sources", "row_words", "row_ids")),
     "mechanisms/base.py",
     *(f"accounts/{name}.py" for name in ("budget", "ledger", "ledger_file", "terms", "card")),
-    *(f"release/{name}.py" for name in ("plan", "arrays", "stream")),
+    *(f"release/{name}.py" for name in ("plan", "arrays", "stream", "label_access", "queries")),
 ]
 """What is mutated: where a mistake costs privacy. The quick tests of its package must detect it."""
 
