@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from labeldp.accounts import Budget, Ledger, load_mechanism, verify_card
 from labeldp.errors import BudgetError, InsecureRandomnessWarning, LabelDPError
+from labeldp.evidence.fit_audit import audit_fit
 from labeldp.evidence.previews import preview
 from labeldp.evidence.privacy_audit import audit, audit_pipeline
 from labeldp.mechanisms import Gaussian, Laplace, RPWithPrior, RROnBins, Staircase, TwoPoint, Unbiased
@@ -53,6 +54,7 @@ __all__ = [
     "Unbiased",
     "__version__",
     "audit",
+    "audit_fit",
     "audit_pipeline",
     "estimate_prior",
     "fit_and_score",

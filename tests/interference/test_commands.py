@@ -91,6 +91,11 @@ def test_hints_on_a_terminal_reach_nothing_else(tmp_path):
     assert set(found) == {"stderr"}
 
 
+def test_canaries_of_a_table(tmp_path):
+    out = way(["canaries", "table.csv", *WHAT, "--rows", "30", "-o", "canaries.csv"])
+    assert_codes([0], out, *CHANGES["all rows"], tmp_path)
+
+
 PRIVATIZE_WITH = {
     "as released": ["--for", "values", "--mechanism", "rp"],
     "shuffled": ["--shuffle", "--mechanism", "two-point"],

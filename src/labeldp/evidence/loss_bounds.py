@@ -10,13 +10,21 @@ from functools import lru_cache
 
 import numpy as np
 
-from labeldp._values import Array, Counts
+from labeldp._values import Array, Counts, parse_number
+from labeldp.errors import ParameterError, Setting
 
 POWER = 0.8
 """A violation counts as detectable if it is detected with at least this probability."""
 
 
-def share_at_least(hits: Counts | int, trials: int, level: float) -> Array:
+def parse_confidence(confidence: float) -> float:
+    """Return the probability that a bound is right, or raise `ParameterError`."""
+    if not 0.5 <= parse_number(confidence, "confidence") < 1:
+        raise ParameterError(Setting("confidence"), f" must be at least 0.5 and below 1, got {confidence}")
+    return confidence
+
+
+def share_at_least(hits: Counts | int, trials: Counts | int, level: float) -> Array:
     """Return Clopper and Pearson's lower bound of a probability: above it with probability ``level`` at most.
 
     Examples

@@ -17,7 +17,7 @@ from labeldp._values import Array, Counts, Delta, Labels, Numbers, parse_integer
 from labeldp.errors import ParameterError, Setting
 from labeldp.evidence.audit_result import Audit, EventResult
 from labeldp.evidence.lenses import LENSES, View, fit_views
-from labeldp.evidence.loss_bounds import detectable_loss, loss_at_least
+from labeldp.evidence.loss_bounds import detectable_loss, loss_at_least, parse_confidence
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
 
@@ -210,8 +210,6 @@ class Settings:
         cls, samples: int, confidence: float, epsilon: float | None, delta: float | None, lenses: Sequence[str]
     ) -> Settings:
         """Return settings, or raise `ParameterError`."""
-        if not 0.5 <= parse_number(confidence, "confidence") < 1:
-            raise ParameterError(Setting("confidence"), f" must be at least 0.5 and below 1, got {confidence}")
         claim = math.inf if epsilon is None else parse_number(epsilon, "epsilon")
         if claim < 0:
             raise ParameterError(Setting("epsilon"), f" must not be negative, got {epsilon}")
@@ -219,7 +217,7 @@ class Settings:
             raise ParameterError(Setting("lenses"), f" must be some of {', '.join(LENSES)}")
         return cls(
             samples=parse_integer(samples, "samples", 20),
-            confidence=confidence,
+            confidence=parse_confidence(confidence),
             claim=None if math.isinf(claim) else claim,
             delta=Delta(delta or 0.0),
             lenses=tuple(lenses),

@@ -1,13 +1,18 @@
 """``labeldp audit``: a verdict on a card, and an exit code that scripts can trust."""
 
+import shutil
 from dataclasses import dataclass
+from unittest import mock
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
-from command_line import run, said
+from command_line import homes, run, said
 from helpers import mechanisms
+from labeldp.app import learnt_rows
 
 LABELS = np.random.default_rng(1).uniform(0, 5, 500)
 X = np.random.default_rng(2).normal(size=(500, 2))
@@ -75,3 +80,83 @@ def test_what_cannot_be_audited_is_refused(audit, tmp_path):
     audit(mechanisms(1.0)["two-point"].to_json(), "--confidence", 1.0, code=2)
     model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(X[:60], LABELS[:60])
     assert "audit_pipeline" in audit(model.to_card(), code=2)
+
+
+# ---- one fit, by canaries and by true labels -------------------------------------------------------------------
+
+WHAT = ("--label", "price", "--bounds", 0, 5)
+
+
+@pytest.fixture(scope="module")
+def canaries(tmp_path_factory):
+    """Return a folder with a table whose last rows are canaries, and a private table of its labels."""
+    folder = tmp_path_factory.mktemp("canaries")
+    pq.write_table(homes(600), folder / "homes.parquet")
+    run("canaries", folder / "homes.parquet", *WHAT, "--rows", 200, "-o", folder / "canaries.parquet")
+    both = pa.concat_tables([pq.read_table(folder / name) for name in ("homes.parquet", "canaries.parquet")])
+    pq.write_table(both, folder / "all.parquet")
+    private = ("--mechanism", "two-point", "--drop", "id,area,town,lift", "-o", folder / "private.parquet")
+    run("privatize", folder / "all.parquet", *WHAT, "--epsilon", 1, *private)
+    return folder
+
+
+def test_canaries_have_the_columns_of_the_table_public_values_from_it_and_bounds_as_labels(canaries):
+    table, made = (pq.read_table(canaries / name) for name in ("homes.parquet", "canaries.parquet"))
+    assert made.schema.names == table.schema.names
+    assert set(made["price"].to_pylist()) == {0.0, 5.0}
+    for name in ("id", "town", "lift"):
+        assert set(made[name].to_pylist()) <= set(table[name].to_pylist())
+    pairs = [set(zip(rows["id"].to_pylist(), rows["town"].to_pylist(), strict=True)) for rows in (table, made)]
+    assert not pairs[1] <= pairs[0]  # no canary stands for a person of the table
+
+
+def test_private_labels_pass_by_canaries_and_true_ones_end_with_code_4(canaries, tmp_path):
+    words = ("audit", canaries / "private.parquet", canaries / "canaries.parquet", "--canaries")
+    shown = said(*words)
+    assert "no violation detected" in shown
+    assert "may be published" in shown
+    assert "claimed 1" in shown
+    for name in ("private.parquet", "private.parquet.card.json"):
+        shutil.copy(canaries / name, tmp_path)
+    labels = pq.read_table(canaries / "all.parquet").select(["price"])
+    pq.write_table(labels, tmp_path / "private.parquet")
+    assert "VIOLATION" in said("audit", tmp_path / "private.parquet", *words[2:], code=4)
+
+
+@pytest.mark.slow
+def test_a_saved_model_is_audited_by_canaries_and_by_its_held_out_rows(canaries, tmp_path):
+    run("fit", canaries / "all.parquet", *WHAT, "--epsilon", 1, "--score", 1, "-o", tmp_path / "model")
+    shown = said("audit", tmp_path / "model", canaries / "canaries.parquet", "--canaries")
+    assert "no violation detected" in shown
+    shown = said("audit", tmp_path / "model", canaries / "all.parquet", "--for-owner")
+    assert "no violation detected" in shown
+    assert "keep it to yourself" in shown
+    wrong = ("audit", tmp_path / "model", canaries / "homes.parquet", "--for-owner")
+    assert "800" in said(*wrong, code=2)
+
+
+def test_true_labels_are_read_for_a_terminal_or_at_the_owners_word_alone(canaries, tmp_path):
+    words = ("audit", canaries / "private.parquet", canaries / "all.parquet")
+    with mock.patch.object(learnt_rows, "read_learnt", side_effect=AssertionError("labels were read")):
+        assert "no terminal shows it" in said(*words, code=2)
+    shown = said(*words, "--for-owner")
+    assert "keep it to yourself" in shown
+
+
+def test_true_labels_decide_no_exit_code(canaries, tmp_path):
+    shutil.copy(canaries / "private.parquet.card.json", tmp_path)
+    pq.write_table(pq.read_table(canaries / "all.parquet").select(["price"]), tmp_path / "private.parquet")
+    shown = said("audit", tmp_path / "private.parquet", canaries / "all.parquet", "--for-owner", code=0)
+    assert "VIOLATION" in shown
+
+
+def test_what_one_fit_cannot_show_is_refused(canaries, tmp_path):
+    private, table = canaries / "private.parquet", canaries / "all.parquet"
+    with mock.patch.object(learnt_rows, "read_learnt", side_effect=AssertionError("labels were read")):
+        assert "labeldp canaries" in said("audit", private, table, "--canaries", code=2)
+    assert "600" in said("audit", private, canaries / "homes.parquet", "--for-owner", code=2)
+    for name, options in (("shuffled", ["--shuffle"]), ("means", ["--mechanism", "auto"])):
+        out = tmp_path / f"{name}.parquet"
+        drop = ["--drop", "id,area,town,lift"] if name == "shuffled" else []
+        run("privatize", table, *WHAT, "--epsilon", 1, *drop, *options, "-o", out)
+        run("audit", out, table, "--for-owner", code=2)

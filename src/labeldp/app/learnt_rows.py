@@ -1,0 +1,209 @@
+"""`write_canaries`, and audits of a model or of private labels from the table that they were made of."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from labeldp._atomic import StrPath, atomic_file, read_regular
+from labeldp._values import Array, Index, Interval, Mask
+from labeldp.accounts.card import Card
+from labeldp.app.inputs import read_rows
+from labeldp.app.released_table import open_release
+from labeldp.errors import DataError, ParameterError
+from labeldp.evidence.fit_audit import FitAudit, audit_fit, canary_labels
+from labeldp.exact.word_sources import resolve_source
+from labeldp.tables.memory import read_columns
+from labeldp.tables.paths import Target, output_format, refuse_same, sha256
+
+if TYPE_CHECKING:
+    from labeldp.tables.dialect import Dialect
+    from labeldp.tables.tables import Table
+
+MAX_MARK = 1 << 10
+"""Bytes of the file with the checksum of canaries, at most."""
+
+INSTEAD = "audit canaries instead (labeldp canaries)"
+"""Remedy where true labels cannot show anything."""
+
+
+def write_canaries(
+    source: StrPath,
+    out: StrPath,
+    *,
+    label: str,
+    bounds: Interval,
+    rows: int,
+    format: str | None = None,
+    dialect: Dialect | None = None,
+    force: bool = False,
+) -> None:
+    """Write canaries for a table: rows with its columns, to be added to it before a fit. No label is read.
+
+    A file beside them, ``OUT.canaries``, has their checksum: no other table is taken for one of canaries.
+
+    Each public value is that of a random row, drawn for each column anew; the label is one of the bounds, by a
+    fair coin.
+    """
+    mark = _mark(out)
+    refuse_same({"the canaries": out, "their checksum": mark}, {"the table": source})
+    Target(str(mark), force).refuse()
+    import pyarrow as pa  # noqa: PLC0415 (an extra)
+
+    from labeldp.tables.batches import draw_words  # noqa: PLC0415
+    from labeldp.tables.opening import open_table  # noqa: PLC0415
+    from labeldp.tables.writer import TableWriter  # noqa: PLC0415
+
+    words = resolve_source(None)
+    table = open_table(source, format, label=label, dialect=dialect).as_text()
+    public = read_columns(table, [name for name in table.schema.names if name != label], lambda _: None)
+    columns = {label: pa.array(canary_labels(rows, bounds, words))}
+    for name in public.column_names:
+        chosen = draw_words(rows, words) % np.uint64(public.num_rows)
+        columns[name] = public.column(name).take(pa.array(chosen)).combine_chunks()
+    written = table.dialect_for(output_format(str(out)))
+    with TableWriter(out, table.schema, None, force, dialect=written) as writer:
+        made = [columns[name] for name in table.schema.names]
+        writer.write(pa.RecordBatch.from_arrays(made, schema=table.schema))
+    with atomic_file(mark, public=True, replace=force) as draft:
+        draft.write_text(sha256(Path(out)), encoding="ascii")
+
+
+def refuse_true_labels(table: StrPath) -> None:
+    """Refuse a table that `write_canaries` did not write: a label in it could be a true one."""
+    mark = _mark(table)
+    if not mark.exists() or read_regular(mark, MAX_MARK).decode("ascii", "replace") != sha256(Path(table)):
+        raise DataError(
+            f"{mark.name} is not there or of another table: only what labeldp canaries wrote is canaries"
+        )
+
+
+def _mark(table: StrPath) -> Path:
+    return Path(f"{os.fspath(table)}.canaries")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LearntRows:
+    """Released numbers and the labels that they were made of, row by row; bounds clip the labels."""
+
+    card: Card
+    released: Array
+    labels: Array
+
+    def audit_canaries(self, confidence: float) -> FitAudit:
+        """Return the audit of rows whose labels are all of canaries."""
+        return audit_fit(self.released, self.labels, epsilon=self._claim, confidence=confidence)
+
+    def audit_true_labels(self, confidence: float) -> FitAudit:
+        """Return the audit of true labels; the result is for the owner's eyes."""
+        learnt, others = self._pairs()
+        released, labels = self.released[learnt], np.clip(self.labels, *self.card.terms.bounds[0])
+        alternatives = labels[others]
+        if self.card.kind == "model":
+            alternatives = released + (alternatives - self.released[others])
+        return audit_fit(released, labels[learnt], alternatives, epsilon=self._claim, confidence=confidence)
+
+    @property
+    def _claim(self) -> float:
+        return self.card.terms.label_cost.epsilon
+
+    def _pairs(self) -> tuple[Index, Index]:
+        """Return rows to audit, and as many others whose labels or errors make the alternatives."""
+        order = np.random.default_rng(0).permutation(self.labels.size)
+        if self.card.kind == "model":
+            is_other = np.isin(order, self._held_out())
+        elif "features" in self.card.content:
+            raise ParameterError(f"the private labels follow from other columns, too: {INSTEAD}")
+        else:
+            is_other = np.arange(order.size) % 2 == 1
+        learnt, others = order[~is_other], order[is_other]
+        size = min(learnt.size, others.size)
+        return learnt[:size], others[:size]
+
+    def _held_out(self) -> Index:
+        """Return the rows that the model did not learn from."""
+        split = self.card.terms.split
+        if split is None or split.method == "people":
+            raise ParameterError(
+                f"no row is known that the model did not learn from: fit with a score, or {INSTEAD}"
+            )
+        rows = split.train_rows + split.test_rows
+        if self.labels.size != rows:
+            raise DataError(
+                f"the table has {self.labels.size:,} rows with a label, and that of the fit had {rows:,}"
+            )
+        return split.indices()[1]
+
+
+def read_learnt(
+    path: Path,
+    card: Card,
+    source: StrPath,
+    *,
+    label: str | None,
+    last_rows: bool,
+    format: str | None,
+    dialect: Dialect | None,
+) -> LearntRows:
+    """Read the labels of a table, and what a model predicts or a release holds in its rows.
+
+    Parameters
+    ----------
+    path, card
+        The card of a model or of a table with private labels of one column.
+    source, format, dialect
+        The table that it was made of, or the canaries among its rows.
+    label : str, optional
+        By default the column that the card names.
+    last_rows : bool
+        The table is the end of the one that private labels were made of.
+    """
+    if card.kind == "model":
+        return _read_model_rows(path, card, source, label, format, dialect)
+    if card.kind != "release" or "file" not in card.content:
+        raise ParameterError("with a table, give a model's folder, or a file of private labels of one column")
+    if card.content["file"]["row_order"] == "shuffled":
+        raise ParameterError("the private labels are in random order: no row is known to be that of a label")
+    from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
+
+    name = card.content["file"]["column"]
+    file = path.with_name(path.name.removesuffix(".card.json"))
+    released, is_empty = _column(open_release(file, card, label=name, only=[name]), name)
+    label = label or name
+    labels, is_missing = _column(open_table(source, format, label=label, only=[label], dialect=dialect), label)
+    labels = labels[~is_missing]
+    first = released.size - labels.size
+    if first < 0 or (first and not last_rows):
+        raise DataError(f"the table has {labels.size:,} rows with a label, and the private one {released.size:,}")
+    is_released = ~is_empty[first:]
+    return LearntRows(card, released[first:][is_released], labels[is_released])
+
+
+def _read_model_rows(
+    path: Path, card: Card, source: StrPath, label: str | None, format: str | None, dialect: Dialect | None
+) -> LearntRows:
+    from labeldp.learning.models import load_model  # noqa: PLC0415 (scikit-learn is slow to import)
+
+    saved = load_model(path.parent)
+    columns = {"features": saved.encoder.names, "categories": saved.encoder.texts}
+    rows = read_rows(
+        source,
+        label or saved.label,
+        columns=columns,
+        missing="drop",
+        format=format,
+        dialect=dialect,
+        progress=lambda *_: None,
+    )
+    return LearntRows(card, saved.predict(rows.public), rows.labels)
+
+
+def _column(table: Table, name: str) -> tuple[Array, Mask]:
+    """Return the numbers of a column, and True for rows without one."""
+    from labeldp.tables.batches import label_values  # noqa: PLC0415 (an extra)
+
+    return label_values(read_columns(table, [name], lambda _: None).column(name), allow_missing=True)
