@@ -53,9 +53,11 @@ def load() -> float:
 
 
 def commit() -> str:
-    command = ["git", "describe", "--always", "--dirty"]
+    """Return the commit, and ``-dirty`` if the library differs from it: pages that are written do not count."""
+    command = ["git", "rev-parse", "--short=8", "HEAD"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=HERE)
-    return done.stdout.strip() or "no commit"
+    changed = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "../src"], check=False, cwd=HERE).returncode
+    return (done.stdout.strip() or "no commit") + ("-dirty" if changed else "")
 
 
 def stamp() -> str:
