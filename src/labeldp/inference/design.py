@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
 
@@ -37,7 +37,7 @@ _MAX_LEVERAGE = 0.9
 """The largest leverage of a row; above it the row alone decides a coefficient, whose error cannot be estimated."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Design:
     """The columns of a regression: Dγ = Xβ with β = Rγ.
 
@@ -54,9 +54,9 @@ class Design:
     """
 
     names: list[str]
-    matrix: Array = field(repr=False)
-    rescaling: Array = field(repr=False)
-    row_weights: Array = field(repr=False)
+    matrix: Array
+    rescaling: Array
+    row_weights: Array
 
     @classmethod
     def of(cls, columns: Array, names: Sequence[str], row_weights: Array | None = None) -> Design:
@@ -84,6 +84,11 @@ class Design:
         return Design(names, self.matrix[:, positions], rescaling, self.row_weights)
 
     @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.matrix)
+
+    @property
     def size(self) -> int:
         """The number of coefficients."""
         return len(self.names)
@@ -100,7 +105,7 @@ class Design:
     @cached_property
     def whitening(self) -> Array:
         """The inverse square root of the columns' correlations; collinear columns are refused by name."""
-        correlations = self.matrix[:, 1:].T @ self.weighted[:, 1:] / len(self.matrix)
+        correlations = self.matrix[:, 1:].T @ self.weighted[:, 1:] / self.rows
         eigenvalues, directions = np.linalg.eigh(correlations)
         if eigenvalues.min(initial=1.0) < _MIN_EIGENVALUE:
             loadings = np.abs(directions[:, 0])
@@ -116,7 +121,7 @@ class Design:
     @property
     def leverage(self) -> Array:
         """The leverage of each row, D(DᵀD)⁻¹Dᵀ on the diagonal."""
-        return np.asarray(self.row_weights * ((self.whitened**2).sum(axis=1) + 1) / len(self.matrix))
+        return np.asarray(self.row_weights * ((self.whitened**2).sum(axis=1) + 1) / self.rows)
 
     def least_squares_weights(self) -> Array:
         """Return the weight of each label in each coefficient of least squares, rows × coefficients."""

@@ -8,7 +8,7 @@ to 0, which needs less noise.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -85,13 +85,13 @@ class Candidate(NamedTuple):
 
     def shares(self, design: Design) -> Array:
         """Return the weights of labels in sums, rows × sums; absolute values add up to 1 at most in each row."""
-        ones = np.ones(len(design.matrix))
+        ones = np.ones(design.rows)
         slopes = _project_centered(self.multiplier * design.whitened, design.row_weights, ones)
         intercept = self.intercept_share * design.row_weights / design.row_weights.max()
         return np.insert((1 - self.intercept_share) * slopes, 0, intercept, axis=1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WeightCandidates:
     """Weights of a design's rows to choose from, for any noise.
 
@@ -104,13 +104,13 @@ class WeightCandidates:
     """
 
     design: Design
-    candidates: list[Candidate] = field(repr=False)
+    candidates: list[Candidate]
     importance: Array
 
     @classmethod
     def of(cls, design: Design) -> WeightCandidates:
         """Return candidates that are compared on a sample of rows, or on all where a sample lacks a rare level."""
-        rows = len(design.matrix)
+        rows = design.rows
         candidates = _candidates(design, *_sample(design)) or _candidates(design, np.arange(rows), np.ones(rows))
         if not candidates:
             raise DataError("columns are too nearly collinear: leave out one that nearly follows from the others")
@@ -154,7 +154,7 @@ def _sample(design: Design) -> tuple[Index, Array]:
 
     These are the rows that the projection shrinks most, and evenly spaced ones for all others.
     """
-    rows, half = len(design.matrix), _SAMPLE_ROWS // 2
+    rows, half = design.rows, _SAMPLE_ROWS // 2
     if rows <= _SAMPLE_ROWS:
         return np.arange(rows), np.ones(rows)
     by_size = np.argpartition(np.abs(design.whitened).sum(axis=1) * design.row_weights, rows - half)

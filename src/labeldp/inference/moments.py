@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -68,7 +68,7 @@ class PairProducts(NamedTuple):
     noise_scale: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Moments:
     """Noisy sums, and the public weights of rows in them.
 
@@ -92,8 +92,8 @@ class Moments:
     """
 
     design: Design
-    weights: WeightedSums = field(repr=False)
-    squares: SquareWeights = field(repr=False)
+    weights: WeightedSums
+    squares: SquareWeights
     label_sums: Array
     square_sums: Array
     epsilon: float
@@ -152,7 +152,7 @@ def measure(
     candidate = candidates.choose(
         2 * (window.width / epsilon) ** 2 / window.residual_variance,
         intercept_ratio=1 / window.width**2,  # labels of its sum are not clipped
-        allowed_bias=_allowed_bias(len(design.matrix), family),
+        allowed_bias=_allowed_bias(design.rows, family),
     )
     shares = candidate.shares(design)
     squares = choose_square_weights(design, integer_weights(shares, limit), window, epsilon)
@@ -182,7 +182,7 @@ def _reset_weights(design: Design, window: ClipWindow, epsilon: float) -> Array:
 
     There is no column if noise would hide a bend, or if the model explains the squares, as categories do.
     """
-    rows = len(design.matrix)
+    rows = design.rows
     none = np.zeros((rows, 0))
     share = _RESET_POWER * window.width / math.sqrt(window.residual_variance) / (rows * epsilon)
     if window.rough_fit is None or share > _MAX_RESET_SHARE:

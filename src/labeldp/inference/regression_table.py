@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from textwrap import fill
 from typing import Any
@@ -73,11 +73,11 @@ class RegressionTable:
     names: list[str]
     label: str
     terms: Terms
-    estimates: Estimates | StatedEstimates = field(repr=False)
-    rows: Any = field(repr=False)
-    row_weights: Array = field(repr=False)
+    estimates: Estimates | StatedEstimates
+    rows: Any
+    row_weights: Array
     family: Family
-    remarks: list[str] = field(repr=False)
+    remarks: list[str]
     columns: Formula
     frame: bool = False
 

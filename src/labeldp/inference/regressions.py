@@ -128,31 +128,22 @@ def private_moments(
     >>> bool(abs(one.params[1] - 1) < 0.3), two.names
     (True, ['Intercept', 'x1', 'x2'])
     """
-    scope = Scope.parse(rows_per_person, **rows)
-    request = FitRequest(epsilon=epsilon, bounds=bounds, scope=scope, labels=False)
+    request = FitRequest(epsilon=epsilon, bounds=bounds, scope=Scope.parse(rows_per_person, **rows), labels=False)
     weights_family = _family(family, request.bounds)
     ledger = as_ledger(ledger)
     label_names = _label_names(X, y, on, label)
     if ledger is not None or rows:
         request = request.admit(ledger or Ledger(), row_count(X))
         X, y, weights = (take_kept(request.scope, values) for values in (X, y, weights))
-    row_weights, is_pandas = _row_weights(X, weights, label_names), hasattr(X, "iloc")
-    X, formula = _public_columns(X, on, label_names)
-    design = Design.of(formula.transform(X), formula.names, row_weights)
+    columns, formula = _public_columns(X, on, label_names)
+    design = Design.of(formula.transform(columns), formula.names, _row_weights(X, weights, label_names))
     candidates = WeightCandidates.of(design)
     _refuse_noise(candidates, float(request.epsilon))
-    access = LabelAccess(_units(y, len(design.matrix), request.bounds, positive), resolve_source(random_state))
-    ledger = ledger_to_charge(ledger, y)
+    access = LabelAccess(_units(y, design.rows, request.bounds, positive), resolve_source(random_state))
     with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
-        moments, terms = _pay_and_measure(request, candidates, weights_family, access, ledger)
-    return PrivateMoments(
-        moments=moments,
-        label=next(iter(label_names), UNNAMED),
-        terms=terms,
-        rows=formula.select(X),
-        columns=formula,
-        frame=is_pandas,
-    )
+        moments, terms = _pay_and_measure(request, candidates, weights_family, access, ledger_to_charge(ledger, y))
+    name = next(iter(label_names), UNNAMED)
+    return PrivateMoments(moments, name, terms, formula.select(columns), formula, hasattr(X, "iloc"))
 
 
 def _pay_and_measure(
@@ -161,8 +152,11 @@ def _pay_and_measure(
     """Charge a ledger for a request, and return the moments of labels and their terms."""
     plan = Plan(request, access.rows, Fraction(0), for_sums=request.epsilon.exact)
     charges = plan.pay(ledger, access)
+    scope, people = request.scope, None
+    if scope.people is not None and scope.rows_per_person > 1:
+        people = People(scope.people.codes, scope.rows_per_person)
     with np.errstate(all="ignore"):  # strict settings of the user must not lose a release that is paid for
-        moments = measure(candidates, access, family, _people(request.scope))
+        moments = measure(candidates, access, family, people)
     return moments, state_terms(plan, charges, access, statistics=access.statistics)
 
 
@@ -272,14 +266,6 @@ def private_poisson(
     return private_moments(X, y, epsilon=epsilon, bounds=bounds, family=POISSON.name, **options).poisson()
 
 
-def _people(scope: Scope) -> People | None:
-    """Return the person of each row that is used, if people are known and some have several."""
-    if scope.people is None:
-        return None
-    most_rows = scope.rows_per_person
-    return People(scope.people.codes, most_rows) if most_rows > 1 else None
-
-
 def _family(name: str | None, bounds: Pair) -> Family:
     """Return the family for which weights are chosen; bounds that it does not allow are refused."""
     if name is None:
@@ -294,8 +280,8 @@ def _label_names(X: Any, y: Any, on: str | Sequence[str] | None, label: str | No
     if isinstance(y, str):
         raise LabelError("y must be the labels, such as survey['income'], not the name of their column")
     features = X if on is None else None
-    labels = [y] if label is None else [SimpleNamespace(name=label), y]
-    names = [name_of_labels(one, features, advice=_ADVICE) for one in labels]
+    named = [y] if label is None else [SimpleNamespace(name=label), y]
+    names = [name_of_labels(labels, features, advice=_ADVICE) for labels in named]
     refuse_other_order(X, y)
     return [name for name in names if name is not None]
 
@@ -317,7 +303,7 @@ def _public_columns(X: Any, on: str | Sequence[str] | None, label_names: Sequenc
 
 
 def _as_frame(X: Any) -> Any:
-    """Return an array as an Arrow table."""
+    """Return an array as an Arrow table with columns x1, x2 and so on."""
     import pyarrow as pa  # noqa: PLC0415 (an extra)
 
     try:
@@ -326,7 +312,7 @@ def _as_frame(X: Any) -> Any:
         columns = np.empty(0)
     if columns.ndim != 2:
         raise DataError("X comes first and must be a dense table of numbers, rows × columns, or a data frame")
-    return pa.table(list(columns.T), names=[f"x{k + 1}" for k in range(columns.shape[1])])
+    return pa.table({f"x{k}": column for k, column in enumerate(columns.T, 1)})
 
 
 def _row_weights(X: Any, weights: Any, label_names: Sequence[str]) -> Array | None:
@@ -353,29 +339,25 @@ def _row_weights(X: Any, weights: Any, label_names: Sequence[str]) -> Array | No
 
 def _units(y: Any, rows: int, bounds: Pair, positive: str | None) -> Array:
     """Return the labels, one for each row, scaled to [0, 1]."""
-    labels = Labels.parse(_as_numbers(y, positive)).values
+    labels = Labels.parse(y if positive is None else _are_positive(y, positive)).values
     if labels.shape not in ((rows,), (rows, 1)):
         raise LabelError(f"y must be one label for each of {rows:,} rows, got the shape {labels.shape}")
     return unit_labels(labels.reshape(-1).astype(np.float64), bounds)
 
 
-def _as_numbers(y: Any, positive: str | None) -> Any:
-    """Return booleans, and text of which one word is positive, as 0 and 1; others as they are.
+def _are_positive(y: Any, positive: str) -> Any:
+    """Return whether each text is the positive word.
 
     The type of the labels is public. Every row is looked at, whatever is found.
     """
     try:
-        values = np.asarray(y, dtype=None if positive is None else object)
+        values = np.asarray(y, dtype=object)
+        are_text = all([isinstance(value, str) for value in values.flat])  # noqa: C419
     except Exception:  # an array-like may raise anything, and quote a label
-        return y
-    kind = (bool, np.bool_) if positive is None else str
-    if values.dtype == object and all([isinstance(value, kind) for value in values.flat]):  # noqa: C419
-        return np.array([value == (positive or True) for value in values.flat], dtype=np.float64).reshape(
-            values.shape
-        )
-    if positive is not None:
+        are_text = False
+    if not are_text:
         raise LabelError("labels must be text with ", Setting("positive"), "; some are missing, or no text")
-    return values.astype(np.float64) if values.dtype == bool else y
+    return values == positive
 
 
 def _refuse_noise(candidates: WeightCandidates, epsilon: float) -> None:
@@ -386,7 +368,7 @@ def _refuse_noise(candidates: WeightCandidates, epsilon: float) -> None:
     if enough > epsilon:
         design = candidates.design
         raise ParameterError(
-            f"the noise for {len(design.matrix):,} rows, {design.size} coefficients and ",
+            f"the noise for {design.rows:,} rows, {design.size} coefficients and ",
             Setting("epsilon", epsilon),
             f" would hide any coefficient that bounds allow: give {enough:g} or more, more rows or fewer columns",
         )

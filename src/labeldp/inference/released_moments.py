@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from labeldp.inference.solution import solve
 from labeldp.learning.threads import limit_libraries
 
 
-@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PrivateMoments:
     """Noisy sums of labels with their public weights, and public columns. It contains no label.
 
@@ -51,10 +51,10 @@ class PrivateMoments:
     True
     """
 
-    moments: Moments = field(repr=False)
+    moments: Moments
     label: str
     terms: Terms
-    rows: Any = field(repr=False)
+    rows: Any
     columns: Formula
     frame: bool = False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -40,7 +40,7 @@ _MAX_PREDICTOR = 30.0
 """The largest distance of a linear predictor from that of the mean; e^30 is beyond any odds and rates."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Solution:
     """Coefficients, and their dependence on labels and noise.
 
@@ -69,14 +69,14 @@ class Solution:
 
     family: Family
     coefficients: Array
-    label_weights: Array = field(repr=False)
-    noise_scales: Array = field(repr=False)
-    fitted: Array = field(repr=False)
-    fitted_noise: Array = field(repr=False)
-    means: Array = field(repr=False)
-    means_noise: Array = field(repr=False)
-    variance_shape: Array = field(repr=False)
-    ordinary_variances: Array = field(repr=False)
+    label_weights: Array
+    noise_scales: Array
+    fitted: Array
+    fitted_noise: Array
+    means: Array
+    means_noise: Array
+    variance_shape: Array
+    ordinary_variances: Array
 
     @property
     def misfit(self) -> Array:

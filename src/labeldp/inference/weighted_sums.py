@@ -7,7 +7,7 @@ measurements. docs/proofs/ols.md and docs/proofs/glm.md have the proofs.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -36,7 +36,7 @@ _PAIR_SENSITIVITY = 1 << 32
 """The largest sensitivity of the products of one person."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ClipWindow:
     """The interval to which the label of each row is clipped.
 
@@ -56,11 +56,11 @@ class ClipWindow:
         The factor of squares in `grid_squares`: 2 if labels are known to lie near the rough fit.
     """
 
-    center: Array = field(repr=False)
+    center: Array
     half_width: float
     residual_variance: float = ASSUMED_DEVIATION**2
     clipped_total: float = 0.0
-    rough_fit: Array | None = field(default=None, repr=False)
+    rough_fit: Array | None = None
     square_factor: int = 1
 
     @property
@@ -74,7 +74,7 @@ class ClipWindow:
         return self.width**2 / self.square_factor
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WeightedSums(Query):
     """Weighted sums of labels, and of squared distances from a window's center.
 
@@ -93,10 +93,10 @@ class WeightedSums(Query):
     """
 
     window: ClipWindow
-    labels: Array = field(repr=False)
-    clipped: Array = field(repr=False)
-    squares: Array = field(repr=False)
-    linear: Array = field(repr=False)
+    labels: Array
+    clipped: Array
+    squares: Array
+    linear: Array
     kind = "weighted sums"
 
     @property
@@ -169,7 +169,7 @@ def grid_squares(positions: Array, factor: int) -> Array:
     return np.minimum(squares, math.floor(GRID * (0.5 - 0.25 / factor)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SideCounts(CountQuery):
     """Counts of labels by their distance from a center: above it, below it, and within all `DISTANCES`.
 
@@ -178,7 +178,7 @@ class SideCounts(CountQuery):
     center : array
     """
 
-    center: Array = field(repr=False)
+    center: Array
     description = "counts of distances"
     largest = 2 * DISTANCES.size
 
@@ -192,7 +192,7 @@ class SideCounts(CountQuery):
         return np.where(above < DISTANCES.size, above, DISTANCES.size + below)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class People:
     """The person of each row.
 
@@ -203,7 +203,7 @@ class People:
         The largest number of rows of one person.
     """
 
-    codes: Index = field(repr=False)
+    codes: Index
     most_rows: int
 
     def squared_totals(self, values: Array) -> float:
@@ -216,7 +216,7 @@ class People:
         return (self.squared_totals(values) - float(values @ values)) / 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PersonProducts(Query):
     """The sum of products of clipped distances from the center, over all pairs of rows of one person.
 
