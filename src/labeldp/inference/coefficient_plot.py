@@ -20,27 +20,35 @@ def draw_effects(table: RegressionTable, ax: Any, alpha: float) -> Any:
     ``ax`` may be None for those of a new figure of pyplot.
     """
     ax = ax or _new_axes(len(table.names))
-    scales, heights = _column_scales(table), np.arange(1, len(table.names))
-    effects, ordinary = table.estimates.coefficients[1:] * scales, table.estimates.ordinary_errors[1:] * scales
-    half_widths = np.diff(table.estimates.intervals(alpha)).ravel()[1:] / 2 * scales
-    intervals = {f"{100 * (1 - alpha):g} % interval": half_widths}
-    if not table.hides_ordinary_errors:
-        intervals["its width without privacy"] = NormalDist().inv_cdf(1 - alpha / 2) * ordinary
+    estimates, scales = table.estimates, _column_scales(table)
+    effects = estimates.coefficients[1:] * scales
+    half_widths = np.diff(estimates.intervals(alpha)).ravel()[1:] / 2 * scales
+    ordinary = NormalDist().inv_cdf(1 - alpha / 2) * estimates.ordinary_errors[1:] * scales
+    intervals = {f"{100 * (1 - alpha):g} % interval": half_widths, "its width without privacy": ordinary}
     scaled = np.asarray if table.family.is_linear else np.exp
+    heights = np.arange(1, len(table.names))
     for k, (text, reach) in enumerate(intervals.items()):
-        ax.hlines(heights + k / 5, scaled(effects - reach), scaled(effects + reach), f"C{k}", label=text)
+        if not np.isnan(reach).any():
+            ax.hlines(heights + k / 5, scaled(effects - reach), scaled(effects + reach), f"C{k}", label=text)
     ax.plot(scaled(effects), heights, "oC0")
     ax.axvline(scaled(0.0), color="#777777", linewidth=0.8)
-    if table.family.ratios:
+    _set_axes(ax, table)
+    return ax
+
+
+def _set_axes(ax: Any, table: RegressionTable) -> None:
+    """Set the scale, the ticks and the texts of axes."""
+    ratios = table.family.ratios
+    if ratios:
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter("{x:g}")
     unit = "one more" if table.rows is None else "one standard deviation more or from 0 to 1"
-    effect = f"{table.family.ratios} of" if table.family.ratios else "difference of"
-    ax.set(yticks=heights, yticklabels=table.names[1:], ylim=(heights.size + 0.5, 0.5))
+    effect = f"{ratios} of" if ratios else "difference of"
     ax.set_xlabel(f"{effect} {table.label}, for {unit}")
+    names = table.names[1:]
+    ax.set(yticks=range(1, len(names) + 1), yticklabels=names, ylim=(len(names) + 0.5, 0.5))
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=9)
-    return ax
 
 
 def _column_scales(table: RegressionTable) -> Array:

@@ -17,6 +17,7 @@ from labeldp.inference.robust_variances import (
     clipping_variances,
     correlation_limit,
     estimate_variances,
+    sampling_covariance,
     sampling_weights,
 )
 from labeldp.inference.solution import Solution
@@ -72,7 +73,8 @@ class Estimates:
     fit : dict
         R² as "rsquared", its approximate "standard_error", and the "pvalue" of a test whether squared predictions
         improve the model; without those that noise would hide.
-    covariance : array
+    sampling : array, coefficients × coefficients
+        The covariance of the errors without the noise.
     noise_scales : array, coefficients × sums
         The scale of the noise of each sum in each coefficient.
     residual_variance : VarianceDistribution
@@ -85,7 +87,7 @@ class Estimates:
     laws: list[NormalLaplaceMixture]
     ordinary_errors: Array
     fit: dict[str, float]
-    covariance: Array
+    sampling: Array
     noise_scales: Array
     residual_variance: VarianceDistribution
     correlation: float | None = None
@@ -105,22 +107,24 @@ class Estimates:
         reach = np.array([law.quantile(parse_level(alpha)) for law in self.laws])
         return self.coefficients[:, None] + np.outer(reach, [-1, 1])
 
+    @property
+    def covariance(self) -> Array:
+        """The covariance of the errors."""
+        return self.sampling + 2 * self.noise_scales @ self.noise_scales.T
+
     def law(self, direction: Array) -> NormalLaplaceMixture:
         """Return the distribution of the error of a weighted sum of coefficients."""
-        noise = direction @ self.noise_scales
-        sampling = max(float(direction @ self.covariance @ direction - 2 * noise @ noise), 0.0)
+        sampling = max(float(direction @ self.sampling @ direction), 0.0)
         variances = self.residual_variance.scaled(sampling / self.residual_variance.mean)
-        return NormalLaplaceMixture(variances, np.abs(noise))
+        return NormalLaplaceMixture(variances, np.abs(direction @ self.noise_scales))
 
     def draws(self, number: int) -> Array:
         """Return errors of the coefficients, drawn from their known distribution with a fixed seed."""
         rng = np.random.default_rng(0)  # the distribution is public: nothing is protected by these numbers
         variance = self.residual_variance
         ratios = rng.choice(variance.values, number, p=variance.probabilities) / variance.mean
-        sampling = self.covariance - 2 * self.noise_scales @ self.noise_scales.T
-        eigenvalues, directions = np.linalg.eigh(sampling)
-        root = directions * np.sqrt(np.maximum(eigenvalues, 0))
-        normal = rng.normal(size=(number, len(root))) @ root.T
+        zeros = np.zeros(len(self.sampling))
+        normal = rng.multivariate_normal(zeros, self.sampling, number, check_valid="ignore", method="eigh")
         noise = rng.laplace(size=(number, self.noise_scales.shape[1])) @ self.noise_scales.T
         return np.asarray(np.sqrt(ratios)[:, None] * normal + noise)
 
@@ -129,34 +133,25 @@ def describe_errors(design: Design, moments: Moments, solution: Solution, bounds
     """Return coefficients and the distributions of their errors, for labels between bounds."""
     mean, *robust = variance_posteriors(*estimate_variances(design, moments, solution))
     correlation = correlation_limit(moments, solution, mean.mean)
-    weights = sampling_weights(moments, solution, correlation)
     if moments.window.rough_fit is None:
         # the line may be wrong, and then too much is subtracted from squares around the middle of the bounds
         robust = [variance if variance.mean >= mean.mean else mean for variance in robust]
+    weights = sampling_weights(moments, solution, correlation)
     shifts = clipping_variances(moments, solution, bounds) / weights
-    scaled = map(VarianceDistribution.scaled, robust, weights.tolist(), shifts.tolist())
-    laws = list(map(NormalLaplaceMixture, scaled, np.abs(solution.noise_scales)))
+    variances = list(map(VarianceDistribution.scaled, robust, weights.tolist(), shifts.tolist()))
     is_sure = math.sqrt(mean.variance) <= _MAX_VARIANCE_ERROR * mean.mean
     is_weighted = np.ptp(design.row_weights) > 0
+    fit = r_squared(solution, mean) if is_sure and not is_weighted else {}
     return Estimates(
         coefficients=solution.coefficients,
-        laws=laws,
+        laws=list(map(NormalLaplaceMixture, variances, np.abs(solution.noise_scales))),
         ordinary_errors=np.sqrt(solution.ordinary_variances * (mean.mean if is_sure else math.nan)),
-        fit=(r_squared(solution, mean) if is_sure and not is_weighted else {})
-        | lack_of_fit(moments, solution, mean),
-        covariance=covariance(solution, np.array([law.variance for law in laws])),
+        fit=fit | lack_of_fit(moments, solution, mean),
+        sampling=sampling_covariance(solution, np.array([variance.mean for variance in variances])),
         noise_scales=solution.noise_scales,
         residual_variance=mean,
         correlation=correlation,
     )
-
-
-def covariance(solution: Solution, variances: Array) -> Array:
-    """Return the covariance of coefficients with these variances, and correlations as the model has them."""
-    sampling = solution.label_weights.T @ (solution.variance_shape[:, None] * solution.label_weights)
-    noise = 2 * solution.noise_scales @ solution.noise_scales.T
-    scale = np.sqrt(np.maximum(variances - np.diag(noise), 0) / np.diag(sampling))
-    return np.asarray(sampling * scale * scale[:, None] + noise)
 
 
 def parse_level(alpha: float) -> float:

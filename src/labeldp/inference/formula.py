@@ -81,9 +81,9 @@ class Factor(NamedTuple):
             return np.asarray(values == self.level, dtype=np.float64)
         if self.function is None:
             return values**self.power
-        function, least, limit = _FUNCTIONS[self.function]
+        function, minimum, limit = _FUNCTIONS[self.function]
         smallest = values.min(initial=1.0)
-        if smallest < least:
+        if smallest < minimum:
             raise DataError(f"{self} needs values {limit}, and {self.column!r} has {smallest:g}")
         return np.asarray(function(values))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.optimize import brentq
 
 from labeldp._values import Array
 from labeldp.inference.variance_posterior import VarianceDistribution
@@ -67,11 +68,5 @@ class NormalLaplaceMixture:
 
     def quantile(self, alpha: float) -> float:
         """Return the distance that an error exceeds with probability ``alpha``."""
-        low, high = 0.0, _SPAN / 2
-        for _ in range(30):
-            middle = (low + high) / 2
-            if self.tail(middle * self.standard_deviation) > alpha:
-                low = middle
-            else:
-                high = middle
-        return high * self.standard_deviation
+        unit = self.standard_deviation
+        return unit * float(brentq(lambda distance: self.tail(distance * unit) - alpha, 0, _SPAN / 2, xtol=1e-9))

@@ -206,7 +206,7 @@ class RegressionTable:
         """Return the table as text, laid out as in statsmodels, with notes below."""
         header, *rows = align_cells(self.cells(alpha))
         width = max(76, len(header))
-        facts = [f"{left:<{width // 2}}{right}" for left, right in self._facts()]
+        facts = [f"{first:<{width // 2}}{second}" for first, second in self._facts()]
         notes = [fill(f"[{k}] {note}", width) for k, note in enumerate(self.notes(), 1)]
         assumption = ", intervals for independent rows" if self.assumes_independence else ""
         title = f"Private {self.family.title} Regression Results{assumption}"
@@ -323,12 +323,12 @@ class RegressionTable:
             raise CardError("the card is not that of a regression table")
         hidden = {"bse_ols": [math.nan] * len(figures["names"])}
         columns = ("params", "bse", "pvalues", "conf_int", "bse_ols")
-        stated = [np.array((hidden | figures)[column]) for column in columns]
+        values = [np.array((hidden | figures)[column]) for column in columns]
         return cls(
             names=figures["names"],
             label=content.get("label", "label"),
             terms=card.terms,
-            estimates=StatedEstimates(content.get("fit", {}), *stated),
+            estimates=StatedEstimates(content.get("fit", {}), *values),
             rows=None,
             row_weights=np.ones(1),
             columns=Formula.plain(figures["names"][1:]),

@@ -133,17 +133,21 @@ def private_moments(
     ledger = as_ledger(ledger)
     label_names = _label_names(X, y, on, label)
     if ledger is not None or rows:
-        request = request.admit(ledger or Ledger(), row_count(X))
-        X, y, weights = (take_kept(request.scope, values) for values in (X, y, weights))
-    columns, formula = _public_columns(X, on, label_names)
-    design = Design.of(formula.transform(columns), formula.names, _row_weights(X, weights, label_names))
-    candidates = WeightCandidates.of(design)
-    _refuse_noise(candidates, float(request.epsilon))
-    access = LabelAccess(_units(y, design.rows, request.bounds, positive), resolve_source(random_state))
+        request, X, y, weights = _admit(request, ledger or Ledger(), X, y, weights)
+    columns, formula, candidates = _public_part(X, on, weights, label_names, request)
+    labels = _units(y, candidates.design.rows, request.bounds, positive)
+    access = LabelAccess(labels, resolve_source(random_state))
+    ledger = ledger_to_charge(ledger, y)
     with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
-        moments, terms = _pay_and_measure(request, candidates, weights_family, access, ledger_to_charge(ledger, y))
+        moments, terms = _pay_and_measure(request, candidates, weights_family, access, ledger)
     name = next(iter(label_names), UNNAMED)
-    return PrivateMoments(moments, name, terms, formula.select(columns), formula, hasattr(X, "iloc"))
+    return PrivateMoments(moments, name, terms, columns, formula, hasattr(X, "iloc"))
+
+
+def _admit(request: FitRequest, ledger: Ledger, *columns: Any) -> tuple[Any, ...]:
+    """Return a request for the rows that a ledger admits, and these rows of columns."""
+    request = request.admit(ledger, row_count(columns[0]))
+    return request, *(take_kept(request.scope, column) for column in columns)
 
 
 def _pay_and_measure(
@@ -280,13 +284,36 @@ def _label_names(X: Any, y: Any, on: str | Sequence[str] | None, label: str | No
     if isinstance(y, str):
         raise LabelError("y must be the labels, such as survey['income'], not the name of their column")
     features = X if on is None else None
-    named = [y] if label is None else [SimpleNamespace(name=label), y]
-    names = [name_of_labels(labels, features, advice=_ADVICE) for labels in named]
+    sources = [y] if label is None else [SimpleNamespace(name=label), y]
+    names = [name_of_labels(labels, features, advice=_ADVICE) for labels in sources]
     refuse_other_order(X, y)
     return [name for name in names if name is not None]
 
 
-def _public_columns(X: Any, on: str | Sequence[str] | None, label_names: Sequence[str]) -> tuple[Any, Formula]:
+def _public_part(
+    X: Any, on: str | Sequence[str] | None, weights: Any, label_names: Sequence[str], request: FitRequest
+) -> tuple[Any, Formula, WeightCandidates]:
+    """Return the public columns, their formula, and the design that follows, with weights to choose from.
+
+    An ε for which noise would hide any coefficient that the bounds allow is refused.
+    """
+    row_weights = _row_weights(X, weights, label_names)
+    X, formula = _parse_columns(X, on, label_names)
+    design = Design.of(formula.transform(X), formula.names, row_weights)
+    candidates = WeightCandidates.of(design)
+    enough = epsilon = float(request.epsilon)
+    while (noise := candidates.smallest_noise(enough)) > _MAX_NOISE:
+        enough = float(rounded_up(enough * noise / _MAX_NOISE, 2))
+    if enough > epsilon:
+        raise ParameterError(
+            f"the noise for {design.rows:,} rows, {design.size} coefficients and ",
+            Setting("epsilon", epsilon),
+            f" would hide any coefficient that bounds allow: give {enough:g} or more, more rows or fewer columns",
+        )
+    return formula.select(X), formula, candidates
+
+
+def _parse_columns(X: Any, on: str | Sequence[str] | None, label_names: Sequence[str]) -> tuple[Any, Formula]:
     """Return a data frame, of x1, x2 and so on for an array, with the formula of its columns."""
     if on is None:
         X = X if is_frame(X) else _as_frame(X)
@@ -358,17 +385,3 @@ def _are_positive(y: Any, positive: str) -> Any:
     if not are_text:
         raise LabelError("labels must be text with ", Setting("positive"), "; some are missing, or no text")
     return values == positive
-
-
-def _refuse_noise(candidates: WeightCandidates, epsilon: float) -> None:
-    """Refuse an ε for which noise would hide any coefficient that the bounds allow."""
-    enough = epsilon
-    while (noise := candidates.smallest_noise(enough)) > _MAX_NOISE:
-        enough = float(rounded_up(enough * noise / _MAX_NOISE, 2))
-    if enough > epsilon:
-        design = candidates.design
-        raise ParameterError(
-            f"the noise for {design.rows:,} rows, {design.size} coefficients and ",
-            Setting("epsilon", epsilon),
-            f" would hide any coefficient that bounds allow: give {enough:g} or more, more rows or fewer columns",
-        )

@@ -145,6 +145,13 @@ def sampling_weights(moments: Moments, solution: Solution, correlation: float | 
     return np.maximum(independent, (1 - correlation) * independent + correlation * joint)
 
 
+def sampling_covariance(solution: Solution, variances: Array) -> Array:
+    """Return the covariance of coefficients with these variances, and with the correlations of Hᵀ diag(v) H."""
+    model = solution.label_weights.T @ (solution.variance_shape[:, None] * solution.label_weights)
+    scale = np.sqrt(variances / np.diag(model))
+    return np.asarray(model * scale * scale[:, None])
+
+
 def clipping_variances(moments: Moments, solution: Solution, bounds: Pair) -> Array:
     """Return T² Σ p h²: the variance of each slope by the total T that clipping cuts off.
 
