@@ -56,7 +56,8 @@ def commit() -> str:
     """Return the commit, and ``-dirty`` if the library differs from it: pages that are written do not count."""
     command = ["git", "rev-parse", "--short=8", "HEAD"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=HERE)
-    changed = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "../src"], check=False, cwd=HERE).returncode
+    compare = ["git", "diff", "--quiet", "HEAD", "--", "../src"]
+    changed = subprocess.run(compare, check=False, cwd=HERE).returncode
     return (done.stdout.strip() or "no commit") + ("-dirty" if changed else "")
 
 
