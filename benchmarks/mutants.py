@@ -39,7 +39,9 @@ SETTINGS = """
 source_paths = ["src"]
 only_mutate = ["src/labeldp/{module}"]
 pytest_add_cli_args_test_selection = {tests}
-pytest_add_cli_args = ["-p", "no:xdist", "-p", "no:cacheprovider", "-m", "not slow", "-k", "not warned_of and not warns_whoever"]
+pytest_add_cli_args = [
+    "-p", "no:xdist", "-p", "no:cacheprovider", "-m", "not slow", "-k", "not warned_of and not whoever",
+]
 also_copy = ["conftest.py", "README.md", "docs", "examples"]
 type_check_command = {types}
 do_not_mutate_patterns = {words}
