@@ -163,6 +163,7 @@ def test_each_group_has_its_own_width_for_one_charge_and_predictions_take_the_gr
     made = intervals(labels, model=Constant(0.5), by=groups, epsilon=0.5, ledger=ledger, rows_per_person=2)
     (charge,) = ledger.charges
     assert (charge.purpose, charge.budget) == ("intervals", ldp.Budget(1)) == ("intervals", made.cost)
+    assert charge.description == "prediction intervals of 2 groups"
     wild, calm = made.groups["wild"], made.groups["calm"]
     assert 0.05 < calm.half_width < 0.2
     assert 0.3 < wild.half_width < 0.5

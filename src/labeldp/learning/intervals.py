@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from labeldp._values import Array, Epsilon, Interval, LabelBounds, as_fraction, parse_number
-from labeldp.accounts.budget import Budget, new_charge
+from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number, percent
 from labeldp.accounts.scope import RowOptions, Scope
@@ -371,14 +371,7 @@ def _calibrate(
     width = scale.inner[1] - scale.inner[0]
     if not plans:
         return {None: GroupWidth(width, held_out.labels.size, math.inf, full=True)}, Budget(0)
-    epsilon = max(plan.epsilon for plan in plans.values())
-    charge = new_charge(
-        "prediction intervals",
-        Budget(epsilon),
-        purpose="intervals",
-        mechanism="; ".join(dict.fromkeys(str(plan.noise) for plan in plans.values())),
-        scope=held_out.scope,
-    )
+    charge, epsilon = _new_charge(plans, held_out.scope), next(iter(plans.values())).epsilon
     predicted = scale.apply(held_out.predicted)
     transformed = replace(held_out, labels=scale.apply(held_out.labels))
     accesses = transformed.charge([charge], epsilon=epsilon, source=source, purpose="intervals")
@@ -387,6 +380,18 @@ def _calibrate(
         half_width = _search(plan, predicted[held_out.groups[name]], accesses[name], scale.inner)
         groups[name] = GroupWidth(half_width, plan.rows, plan.widening(coverage), half_width >= width)
     return groups, charge.budget
+
+
+def _new_charge(plans: Mapping[Any, CoveragePlan], scope: Scope) -> Charge:
+    """Return the one charge for the intervals of all groups: a label is in one of them."""
+    noises = dict.fromkeys(str(plan.noise) for plan in plans.values())
+    return new_charge(
+        "prediction intervals" if None in plans else f"prediction intervals of {len(plans):,} groups",
+        Budget(max(plan.epsilon for plan in plans.values())),
+        purpose="intervals",
+        mechanism="; ".join(noises),
+        scope=scope,
+    )
 
 
 def _ends(predicted: Array, half_width: float | Array, bounds: Interval) -> tuple[Array, Array]:

@@ -218,13 +218,12 @@ def release_columns(
     rows, cost = len(columns[0].array), exact_sum(request.epsilon.exact for request in requests)
     scope = (ledger or Ledger()).admit(requests[0].scope, rows, cost)
     requests = [request.with_scope(scope) for request in requests]
-    kept = [replace(one, labels=take_kept(scope, one.labels), array=scope.select(one.array)) for one in columns]
-    X = take_kept(scope, X)
-    charged = ledger_to_charge(ledger, labels)
+    columns = [_take_kept(scope, column) for column in columns]
+    X, charged = take_kept(scope, X), ledger_to_charge(ledger, labels)
     charges_before = len(charged.own_charges)
 
     def release(number: int, request: Request) -> ReleasedColumn:
-        return release_column(request, kept[number], X, charged, source, verbose=verbose)
+        return release_column(request, columns[number], X, charged, source, verbose=verbose)
 
     try:
         names = [column.name if len(columns) > 1 else None for column in columns]
@@ -234,6 +233,11 @@ def release_columns(
             forget_labels(labels)  # nothing was released
         raise
     return Release.of(released, charged).spread(scope, rows)
+
+
+def _take_kept(scope: Scope, column: LabelColumn) -> LabelColumn:
+    """Return the labels of the rows that are used."""
+    return replace(column, labels=take_kept(scope, column.labels), array=scope.select(column.array))
 
 
 def release_column(

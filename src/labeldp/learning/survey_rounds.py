@@ -23,6 +23,7 @@ from labeldp.learning.label_rounds import (
     learner_risk,
     place_intervals,
 )
+from labeldp.learning.learner import Ensemble
 from labeldp.learning.sum_model import SumModel
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.reports import Intervals
@@ -95,14 +96,7 @@ def plan_round(
     """
     limits, budget = LabelBounds(bounds), Epsilon(epsilon)
     request = FitRequest(epsilon=budget, bounds=limits, trust="local")
-    if model is None:
-        table = FeatureTable.fit(np.asarray(X, dtype=np.float64))
-        ensemble = SumModel.unmeasured(table).ensemble()
-        residuals = Residuals.uniform(FREE_SUMMARY.width)
-    else:
-        public, ensemble = model.public_model()
-        table = FeatureTable(public, model._inputs(X))
-        residuals = Residuals.of_variance(ensemble.error, FREE_SUMMARY.width)
+    table, ensemble, residuals = _predict_respondents(X, model)
     risk = partial(
         learner_risk,
         spectrum=table.spectrum,
@@ -115,3 +109,13 @@ def plan_round(
     centre = ensemble.predict(table, np.arange(table.rows))
     intervals = in_bounds(place_intervals(centre, interval, mechanism, FREE_SUMMARY.limits), limits)
     return SurveyRound(mechanism, intervals)
+
+
+def _predict_respondents(X: Any, model: LabelReleaseRegressor | None) -> tuple[FeatureTable, Ensemble, Residuals]:
+    """Return the features of respondents, a model of their answers, and the distribution of its errors."""
+    if model is None:
+        table = FeatureTable.fit(np.asarray(X, dtype=np.float64))
+        return table, SumModel.unmeasured(table).ensemble(), Residuals.uniform(FREE_SUMMARY.width)
+    public, ensemble = model.public_model()
+    residuals = Residuals.of_variance(ensemble.error, FREE_SUMMARY.width)
+    return FeatureTable(public, model._inputs(X)), ensemble, residuals
