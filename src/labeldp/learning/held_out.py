@@ -7,11 +7,11 @@ by public features.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from labeldp._values import Array, Index, Labels
-from labeldp.accounts.budget import Charge, Purpose
+from labeldp.accounts.budget import Charge
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.numbers import percent
 from labeldp.accounts.scope import Scope
@@ -34,6 +34,9 @@ _MARGIN = 0.05
 
 _DEEPEST = 12
 """The deepest nesting of pipelines and searches."""
+
+
+Result = TypeVar("Result")
 
 
 def innermost(model: Any) -> tuple[Any, list[Pipeline]]:
@@ -99,6 +102,8 @@ class HeldOutRows:
         As a ledger admitted it.
     ledger : Ledger or None
         The ledger to charge.
+    epsilon : Fraction
+        The cost of a label.
     y : array-like
         The labels as they were given.
     """
@@ -108,6 +113,7 @@ class HeldOutRows:
     groups: Mapping[Any, Index]
     scope: Scope
     ledger: Ledger | None
+    epsilon: Fraction
     y: Any = field(repr=False)
 
     @classmethod
@@ -133,18 +139,22 @@ class HeldOutRows:
         scope = (ledger or Ledger()).admit(scope, labels.size, epsilon)
         numbers = scope.select(numbers)
         groups = {names[number]: np.flatnonzero(numbers == number) for number in np.unique(numbers).tolist()}
-        return cls(scope.select(labels), scope.select(predicted), groups, scope, ledger, y)
+        return cls(scope.select(labels), scope.select(predicted), groups, scope, ledger, epsilon, y)
 
-    def charge(
-        self, charges: Sequence[Charge], *, epsilon: Fraction, source: WordSource, purpose: Purpose
-    ) -> dict[Any, LabelAccess]:
-        """Charge the ledger once, and return the access to the labels of each group: a label is in one of them."""
-        ledger = ledger_to_charge(self.ledger, self.y)
-        accesses = {name: LabelAccess(self.labels[rows], source, purpose) for name, rows in self.groups.items()}
-        for access in accesses.values():
-            access.charge(ledger, charges, self.scope, epsilon=epsilon)
-            charges = ()
-        return accesses
+    def measure(
+        self, charge: Charge, source: WordSource, measure: Callable[[Any, Array, LabelAccess], Result]
+    ) -> dict[Any, Result]:
+        """Charge the ledger once, and return the measurement of each group: a label is in one of them.
+
+        ``measure`` takes the name of a group, the predictions for its rows, and the access to their labels.
+        """
+        ledger, charges = ledger_to_charge(self.ledger, self.y), [charge]
+        accesses = {}
+        for name, rows in self.groups.items():
+            accesses[name] = LabelAccess(self.labels[rows], source, charge.purpose)
+            accesses[name].charge(ledger, charges, self.scope, epsilon=self.epsilon)
+            charges = []
+        return {name: measure(name, self.predicted[rows], accesses[name]) for name, rows in self.groups.items()}
 
 
 def refuse_seen_rows(model: Any, X: Any, harm: str) -> None:

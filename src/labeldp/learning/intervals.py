@@ -184,44 +184,29 @@ class IntervalModel:
 
     def summary(self) -> str:
         """Return the reach, the promise and the cost of the intervals, for people."""
-        lines = self._describe_all() if None in self.groups else self._describe_groups()
-        if not self.secure:
-            lines.append("  NOT PRIVATE: the noise can be repeated from a seed.")
-        return "\n".join([*lines, f"  Cost: {self.cost}."])
-
-    def _describe_all(self) -> list[str]:
-        """Return the lines on intervals that are the same for all rows."""
-        if self.full:
-            return [
-                f"Intervals are the full bounds: {self.rows:,} rows and this ε show no narrower ones that cover "
-                f"{percent(self.coverage)}. Give more rows, more ε, or less coverage."
-            ]
-        reach = self._describe_reach(self.groups[None])
-        return [
-            f"Intervals reach {reach} {self._cut()}.",
-            self._promise("", f"the {self.rows:,} calibration rows"),
+        coverage, bounds = percent(self.coverage), " to ".join(map(number, self.scale.bounds))
+        widenings = [group.widening for group in self.groups.values() if not group.full]
+        labels = "labels" if None in self.groups else "labels of each group"
+        lines = [
+            f"Intervals reach to both sides of a prediction, cut to the bounds {bounds}:",
+            *(self._describe(name, group) for name, group in self.groups.items()),
+            f"At least {coverage} of {labels} lie inside, on average over calibration rows and noise, for rows "
+            "like the calibration rows, none of them used in training. Labels outside the bounds count as the "
+            "nearest bound.",
         ]
+        if widenings and max(widenings) > min(widenings) + _UNEQUAL:
+            lines.append("Noise hurts small groups more. Join groups, or give more rows or more ε.")
+        if not self.secure:
+            lines.append("NOT PRIVATE: the noise can be repeated from a seed.")
+        return "\n  ".join([*lines, f"Cost: {self.cost}."])
 
-    def _describe_groups(self) -> list[str]:
-        """Return the lines on intervals by group, with a note where noise hurts a small group more."""
-        lines = [f"Intervals reach, by group, {self._cut()}:"]
-        for name, group in self.groups.items():
-            widening = f"noise widens them by about {percent(group.widening)}"
-            lines.append(f"  {name!r}: {self._describe_reach(group)}, from {group.rows:,} rows; {widening}.")
-        widenings = [group.widening for group in self.groups.values()]
-        if max(widenings) > min(widenings) + _UNEQUAL:
-            lines.append("  Noise hurts small groups more. Join groups, or give more rows or more ε.")
-        return [*lines, self._promise(" of each group", "its calibration rows")]
-
-    def _cut(self) -> str:
-        return f"to both sides of a prediction, cut to the bounds {' to '.join(map(number, self.scale.bounds))}"
-
-    def _promise(self, group: str, rows: str) -> str:
-        return (
-            f"  At least {percent(self.coverage)} of labels{group} lie inside, on average over calibration rows "
-            f"and noise, for rows like {rows}, none of them used in training. Labels outside the bounds count as "
-            "the nearest bound."
-        )
+    def _describe(self, name: Any, group: GroupWidth) -> str:
+        """Return the reach of a group's intervals, its rows, and the widening by noise."""
+        rows = f"all {group.rows:,} rows" if name is None else f"{name!r}, {group.rows:,} rows"
+        if group.full:
+            return f"{rows}: the full bounds. Narrower ones need more rows, more ε, or less coverage."
+        reach = self._describe_reach(group)
+        return f"{rows}: {reach}; noise widens them by about {percent(group.widening)}."
 
 
 def _list_names(names: Sequence[Any]) -> str:
@@ -327,10 +312,14 @@ def private_intervals(
     plans = _plan_groups(held_out, budget, share)
     groups, cost = _calibrate(held_out, plans, scale, share, source)
     secure = isinstance(source, SecureWords) and bool(getattr(model, "secure_", True))
-    result = IntervalModel(model, groups, scale, float(share), cost, secure)
-    if any(group.full for group in groups.values()):
-        warn(result.summary())
-    return result
+    full = [name for name, group in groups.items() if group.full]
+    if full:
+        where = "" if by is None else f" in {_list_names(full)}"
+        warn(
+            f"Intervals are the full bounds{where}: these rows and this ε show no narrower ones that cover "
+            f"{percent(float(share))}. Give more rows, more ε, or less coverage"
+        )
+    return IntervalModel(model, groups, scale, float(share), cost, secure)
 
 
 def _parse_coverage(coverage: float) -> Fraction:
@@ -371,36 +360,34 @@ def _calibrate(
     width = scale.inner[1] - scale.inner[0]
     if not plans:
         return {None: GroupWidth(width, held_out.labels.size, math.inf, full=True)}, Budget(0)
-    charge, epsilon = _new_charge(plans, held_out.scope), next(iter(plans.values())).epsilon
-    predicted = scale.apply(held_out.predicted)
-    transformed = replace(held_out, labels=scale.apply(held_out.labels))
-    accesses = transformed.charge([charge], epsilon=epsilon, source=source, purpose="intervals")
-    groups = {}
-    for name, plan in plans.items():
-        half_width = _search(plan, predicted[held_out.groups[name]], accesses[name], scale.inner)
-        groups[name] = GroupWidth(half_width, plan.rows, plan.widening(coverage), half_width >= width)
+    charge = _new_charge(plans, held_out)
+
+    def measure(name: Any, predicted: Array, access: LabelAccess) -> GroupWidth:
+        plan = plans[name]
+        half_width = _search(plan, predicted, access, scale.inner)
+        return GroupWidth(half_width, plan.rows, plan.widening(coverage), half_width >= width)
+
+    labels, predicted = scale.apply(held_out.labels), scale.apply(held_out.predicted)
+    groups = replace(held_out, labels=labels, predicted=predicted).measure(charge, source, measure)
     return groups, charge.budget
 
 
-def _new_charge(plans: Mapping[Any, CoveragePlan], scope: Scope) -> Charge:
+def _new_charge(plans: Mapping[Any, CoveragePlan], held_out: HeldOutRows) -> Charge:
     """Return the one charge for the intervals of all groups: a label is in one of them."""
-    noises = dict.fromkeys(str(plan.noise) for plan in plans.values())
     return new_charge(
         "prediction intervals" if None in plans else f"prediction intervals of {len(plans):,} groups",
-        Budget(max(plan.epsilon for plan in plans.values())),
+        Budget(held_out.epsilon),
         purpose="intervals",
-        mechanism="; ".join(noises),
-        scope=scope,
+        mechanism="; ".join(dict.fromkeys(str(plan.noise) for plan in plans.values())),
+        scope=held_out.scope,
     )
 
 
 def _ends(predicted: Array, half_width: float | Array, bounds: Interval) -> tuple[Array, Array]:
-    """Return the ends of intervals, inside the bounds."""
+    """Return the ends of intervals, inside the bounds; a rounded difference could miss a bound of full ones."""
     low, high = bounds
-    is_full = np.asarray(half_width) >= high - low  # a rounded difference could miss a bound
-    below = np.where(is_full, low, np.maximum(predicted - half_width, low))
-    above = np.where(is_full, high, np.minimum(predicted + half_width, high))
-    return below, above
+    reach = np.where(np.asarray(half_width) >= high - low, np.inf, half_width)
+    return np.maximum(predicted - reach, low), np.minimum(predicted + reach, high)
 
 
 @dataclass(frozen=True, slots=True)

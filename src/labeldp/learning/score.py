@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Unpack
@@ -176,31 +176,27 @@ def private_scores(
         epsilon=budget,
         harm="and a score would be too good; keep rows out of the fit, and score those",
     )
+    plans = _plan_groups(held_out, bounds)
+    largest = max(plans.values(), key=lambda plan: plan.rows)
+    (charge,) = largest.charges(held_out.scope)
+    fit_charges = _fit_charges(model)
+
+    def measure(name: Any, predicted: Array, access: LabelAccess) -> Risk:
+        score = plans[name].score(predicted, access, held_out.scope)
+        note = _note_on_noise(score.rows, largest.rows)
+        return replace(score, charge=charge, fit_charges=fit_charges, note=note)
+
+    return held_out.measure(charge, resolve_source(random_state), measure)
+
+
+def _plan_groups(held_out: HeldOutRows, bounds: LabelBounds) -> dict[Any, ScorePlan]:
+    """Return the plan of the score of each group, for predictions clipped to the bounds."""
     predicted = np.clip(held_out.predicted, *bounds)
     largest_error = float(max(predicted.max() - bounds[0], bounds[1] - predicted.min()))
     plans = {}
-    for name, members in held_out.groups.items():
-        plans[name] = ScorePlan.of(members.size, budget, bounds, largest_error)
-    return _score_groups(held_out, plans, predicted, resolve_source(random_state), _fit_charges(model))
-
-
-def _score_groups(
-    held_out: HeldOutRows,
-    plans: Mapping[Any, ScorePlan],
-    predicted: Array,
-    source: WordSource,
-    fit_charges: tuple[str, ...],
-) -> dict[Any, Risk]:
-    """Charge the ledger once, and return the score of each group."""
-    largest = max(plans.values(), key=lambda plan: plan.rows)
-    (charge,) = largest.charges(held_out.scope)
-    accesses = held_out.charge([charge], epsilon=largest.epsilon, source=source, purpose="score")
-    scores = {}
-    for name, plan in plans.items():
-        score = plan.score(predicted[held_out.groups[name]], accesses[name], held_out.scope)
-        note = _note_on_noise(plan.rows, largest.rows)
-        scores[name] = replace(score, charge=charge, fit_charges=fit_charges, note=note)
-    return scores
+    for name, rows in held_out.groups.items():
+        plans[name] = ScorePlan.of(rows.size, held_out.epsilon, bounds, largest_error)
+    return plans
 
 
 def _note_on_noise(rows: int, most_rows: int) -> str:
