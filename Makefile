@@ -97,61 +97,6 @@ bench: $(VENV)/.dev $(PEERS)/.done  ## Measure what README.md quotes, beside oth
 	$(BIN)/python -m benchmarks.intervals
 	$(BIN)/python -m benchmarks.readme
 
-mutants: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group mutants
-	@touch $@
-
-$(LOWEST)/.done: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("the lowest versions are made for Python 3.11: make test-lowest PYTHON=python3.11") if sys.version_info[:2] != (3, 11) else None'
-	$(PYTHON) -m venv --clear $(LOWEST)
-	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check "uv>=0.8"
-	$(LOWEST)/bin/uv pip install --quiet --compile-bytecode --python $(LOWEST)/bin/python --resolution lowest-direct \
-		--editable '.[excel,page,plots,spark]' --group dev
-	@touch $@
-
-$(DIST)/.done: pyproject.toml
-	$(PYTHON) -m venv --clear $(DIST)
-	$(DIST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(DIST)/bin/python -m pip install --quiet --disable-pip-version-check --group dist
-	@touch $@
-
-env: $(VENV)/.dev  ## Build .venv with all that tests need
-	@tests/install_chromium.sh
-
-demo: $(VENV)/.core  ## Install, release a synthetic private column, train three learners on it, draw what they learn
-	$(BIN)/labeldp demo
-
-paper: $(VENV)/.paper  ## Compute the paper's tables (hours on 2 cores; the same command continues a stopped run)
-	$(BIN)/python -m reproduction crime --include-non-private
-	$(BIN)/python -m reproduction housing --include-non-private
-	$(BIN)/python -m reproduction criteo --include-non-private --twin 1000000
-	$(BIN)/python -m reproduction error --data crime,housing,criteo --twin 1000000
-	$(BIN)/python -m reproduction runtime --data crime,housing,criteo --twin 1000000
-
-test: $(VENV)/.dev  ## Run all tests
-	@tests/install_chromium.sh
-	$(RUN_TESTS)
-
-test-fast: $(VENV)/.dev  ## Run a few quick tests of every file in under a minute: no slow ones, no Spark, no browser
-	$(RUN_TESTS) -m "not slow and not further and not spark and not browser"
-
-test-lowest: $(LOWEST)/.done  ## Run all tests with the lowest versions that pyproject.toml allows; some: TESTS="-m 'not slow'"
-	$(TEST_SETTINGS) $(LOWEST)/bin/python -m pytest -n 2 --dist loadgroup $(TESTS)
-
-check: $(VENV)/.dev  ## Lint, format check and types
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-
-format: $(VENV)/.dev  ## Rewrite in the project's format
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
-
-bench: $(VENV)/.dev $(PEERS)/.done  ## Measure speed and memory beside other libraries, and put the figures into README.md
-	$(BIN)/python -m benchmarks.speed
-	$(BIN)/python -m benchmarks.files --keep
-	$(BIN)/python -m benchmarks.readme
-
 mutants: $(VENV)/.mutants  ## Change privacy-critical modules one thing at a time; tests must detect it (hours; some modules: MODULES="exact/integers.py release/plan.py")
 	$(BIN)/python -m benchmarks.mutants $(MODULES)
 
