@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import labeldp as ldp
 from forged_cards import forged
-from labeldp.learning import features, fit_plan, learner, models
+from labeldp.learning import ensemble, features, fit_plan, models
 
 BOUNDS = (0.0, 5.0)
 
@@ -47,7 +47,7 @@ def with_trees():
     trees.fit(inputs, synthetic)
     model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS)
     model.__dict__.update(fitted().__dict__)
-    model._ensemble = learner.Ensemble(fitted()._ensemble.linear, trees, 0.5, 0.1, 0.2, known)
+    model._ensemble = ensemble.Ensemble(fitted()._ensemble.linear, trees, 0.5, 0.1, 0.2, known)
     return model
 
 

@@ -82,7 +82,7 @@ def by_model(y, ledger, source, epsilon=CLAIM):
         *predicted,
         model._ensemble.label_summary.low,
         model._ensemble.label_summary.high,
-        model._ensemble.rest,
+        model._ensemble.residual_variance,
         *noise_in(model.mechanism_),
     ]
 
@@ -100,7 +100,7 @@ def by_update(y, ledger, source, epsilon=CLAIM):
     known = model.measurements
     measured = model.update(X, y).measurements
     sums = measured.sums.values[known.sums.values.size :]
-    return [sums[0], sums[-1], *model.predict(X[:1]), model._ensemble.rest, model._ensemble.error]
+    return [sums[0], sums[-1], *model.predict(X[:1]), model._ensemble.residual_variance, model._ensemble.error]
 
 
 def by_file(y, ledger, source, epsilon=CLAIM):

@@ -40,6 +40,7 @@ from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.accounts.terms import Terms
 from labeldp.errors import LabelError, ParameterError, WeakModelWarning, warn
 from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.learning.ensemble import WEAKNESS_ROWS, EarlierFit, Ensemble, describe_weakness
 from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures, even_rows
 from labeldp.learning.fit_plan import FitRequest, LabelScale
 from labeldp.learning.inspection import importances
@@ -51,7 +52,6 @@ from labeldp.learning.label_rounds import (
     new_measurements,
     report_step,
 )
-from labeldp.learning.learner import WEAKNESS_ROWS, EarlierFit, Ensemble, describe_weakness
 from labeldp.learning.measurements import Measurements
 from labeldp.learning.model_average import Posterior
 from labeldp.learning.sum_model import SumModel, release_sums
@@ -273,7 +273,10 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._set_model(sum_model, None)
         self._learn(parts, sum_model, linear)
         if self._ensemble is not None and request.label_transform is not None:
-            errors = [self._ensemble.rest, self._ensemble.error]  # the smallest of all private estimates
+            errors = [
+                self._ensemble.residual_variance,
+                self._ensemble.error,
+            ]  # the smallest of all private estimates
             self._ensemble = replace(self._ensemble, error=min(errors + [sum_model.error] * bool(sum_model.sums)))
         self.weakness_ = self._weakness(table.X)
 

@@ -17,12 +17,13 @@ from labeldp.accounts.terms import Terms
 from labeldp.errors import ParameterError, Setting, WeakModelWarning, describe, warn
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.base import PrivateRegressor
+from labeldp.learning.ensemble import WEAKNESS_ROWS
 from labeldp.learning.estimator_loss import loss_without_mean
 from labeldp.learning.features import FeatureTable, even_rows
 from labeldp.learning.fit_plan import FREE_SUMMARY, FitRequest, LabelScale, from_units, unit_labels
 from labeldp.learning.held_out import finite_predictions
 from labeldp.learning.label_rounds import RowPart, in_bounds
-from labeldp.learning.learner import WEAKNESS_ROWS, fit_ensemble
+from labeldp.learning.learner import TrainingData, fit_ensemble
 from labeldp.learning.measurements import PrivateRows
 from labeldp.learning.model_average import Posterior
 from labeldp.learning.row_release import RowRelease
@@ -210,7 +211,8 @@ class LabelReleaseRegressor(PrivateRegressor):
         self.release_ = _release_of_reports(reports)
         if self.estimator is None:
             observations = [rows.observation(table, FREE_SUMMARY.middle) for rows in parts]
-            self._ensemble = fit_ensemble(table, parts, FREE_SUMMARY, observations=observations)
+            data = TrainingData(table=table, label_summary=FREE_SUMMARY, labels=parts, observations=observations)
+            self._ensemble = fit_ensemble(data)
         else:
             self.estimator_ = self._fit_own(table.X)
         self.weakness_ = self._weakness(table.X)

@@ -20,8 +20,9 @@ from itertools import pairwise
 import numpy as np
 
 from labeldp._values import Array, Index
+from labeldp.learning.ensemble import Ensemble
 from labeldp.learning.fit_plan import UNIT, Limits, Pair, from_units
-from labeldp.learning.learner import Ensemble, fit_ensemble
+from labeldp.learning.learner import TrainingData, fit_ensemble
 from labeldp.learning.length_scales import can_learn, learn_length_scales
 from labeldp.learning.linear_gaussian import Observation, explained_risk
 from labeldp.learning.measurements import Measurements, PrivateRows
@@ -264,8 +265,8 @@ def draw_rounds(
             learner_risk,
             spectrum=table.spectrum,
             signal_variance=label_summary.variance / 2,
-            residual_variance=ensemble.rest,
-            rows=table.rows + (0 if sum_model.earlier is None else sum_model.earlier.known.rows),
+            residual_variance=ensemble.residual_variance,
+            rows=table.rows + (0 if sum_model.earlier is None else sum_model.earlier.measurements.rows),
         )
         interval = design_interval(residuals, noise, risk)
         mechanism = plan.request.design(interval.unit_prior(), plan.epsilon, access.rows)
@@ -301,15 +302,15 @@ def ensemble_of(parts: Sequence[RowPart], sum_model: SumModel, *, quick: bool = 
     """Fit the model to all labels and sums that were released so far."""
     if not parts:
         return sum_model.ensemble()
-    return fit_ensemble(
-        sum_model.table,
-        [part.private for part in parts],
-        sum_model.label_summary,
+    data = TrainingData(
+        table=sum_model.table,
+        label_summary=sum_model.label_summary,
+        labels=[part.private for part in parts],
         observations=[part.observation for part in parts],
         sums=sum_model.observations,
-        quick=quick,
-        earlier=sum_model.earlier_labels,
+        earlier=sum_model.earlier,
     )
+    return fit_ensemble(data, quick=quick)
 
 
 def new_measurements(parts: Sequence[RowPart], sum_model: SumModel, residual_variance: float) -> Measurements:

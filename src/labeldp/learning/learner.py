@@ -3,13 +3,11 @@
 The weight of the trees is estimated on held-out private labels: the slope of a regression on their predictions,
 minus one standard error. Only rows of the last round are held out, because labels of earlier rounds determined the
 intervals of later ones. Labels of held-out rows are also part of the sums that the linear model is fitted to. This
-favours the linear model, never the trees. `describe_weakness` finds weak models by their predictions for public
-rows, at no cost in ε.
+favours the linear model, never the trees.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,149 +15,91 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from labeldp._values import Array, Index
-from labeldp.accounts.numbers import number, percent
+from labeldp._values import Array, Mask
+from labeldp.learning.ensemble import EarlierFit, Ensemble
 from labeldp.learning.feature_maps import Codes
 from labeldp.learning.features import FeatureTable
-from labeldp.learning.fit_plan import LabelSummary, Pair
+from labeldp.learning.fit_plan import LabelSummary
 from labeldp.learning.linear_gaussian import Observation, explained_risk
-from labeldp.learning.measurements import LabelRows, Measurements, PrivateRows, join_arrays
-from labeldp.learning.model_average import Posterior, prior_grid
-from labeldp.learning.threads import limit_libraries
-
-_AT_BOUND = 0.01
-"""A prediction is at a bound if its distance is less than this, in widths of the bounds, …"""
-
-_AT_BOUND_DEVIATIONS = 0.5
-"""… and than this, in standard deviations of residuals."""
-
-_MAX_SHARE_AT_BOUND = 0.95
-"""A model with a larger share of predictions at a bound is weak."""
-
-_OTHER_UNIT = 1e-4
-"""Predictions that are this close to a bound, in widths of the bounds, are at it: labels are in another unit."""
-
-_FLAT = 0.05
-"""A model is constant if its predictions have a standard deviation below this fraction of that of residuals."""
-
-WEAKNESS_ROWS = 2_000
-"""The largest number of rows, evenly spaced, whose predictions are used to find a weak model."""
+from labeldp.learning.measurements import LabelRows, PrivateRows, join_arrays
+from labeldp.learning.model_average import Posterior, Priors, prior_grid
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierLabels:
-    """Private labels of rows that a table does not have.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingData:
+    """Released labels and sums, which a model is fitted to.
 
     Attributes
     ----------
-    observations : sequence of Observation
-        The labels as a linear model takes them, if there are any.
-    rows : LabelRows or None
-        The labels as trees take them, if they were kept.
-    ensemble : Ensemble or None
-        The model that was fitted to them.
-    """
-
-    observations: Sequence[Observation] = ()
-    rows: LabelRows | None = None
-    ensemble: Ensemble | None = None
-
-    @property
-    def trees(self) -> HistGradientBoostingRegressor | None:
-        """Trees that were fitted to the labels."""
-        return None if self.ensemble is None else self.ensemble.trees
-
-
-NO_LABELS = EarlierLabels()
-"""The labels of other rows in a first fit: none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ensemble:
-    """A fitted model: linear + weight · (trees − linear).
-
-    Attributes
-    ----------
-    linear : Posterior
-    trees : HistGradientBoostingRegressor or None
-    weight : float
-        The weight of the trees, from 0 to 1.
-    rest : float
-        Estimated variance of a label around its best prediction.
-    error : float
-        Estimated mean squared error of this model's predictions of labels.
+    table : FeatureTable
     label_summary : LabelSummary
-        The range of predictions.
+    labels : list of PrivateRows
+        The private labels, round by round.
+    observations : list of Observation
+        The same labels, as a linear model takes them.
+    sums : list of Observation
+        The noisy sums.
+    earlier : EarlierFit or None
+        The model of other rows that these rows update; None for a first fit.
     """
 
-    linear: Posterior
-    trees: HistGradientBoostingRegressor | None
-    weight: float
-    rest: float
-    error: float
+    table: FeatureTable
     label_summary: LabelSummary
-
-    def with_linear(self, plain: Ensemble) -> Ensemble:
-        """Return the trees of this model, with their weight, beside another linear model."""
-        lowest = plain.error if self.trees is None else plain.error / 2
-        error = float(np.clip(self.error, lowest, plain.error))
-        return replace(plain, trees=self.trees, weight=self.weight, rest=self.rest, error=error)
-
-    @limit_libraries()
-    def predict(self, table: FeatureTable, rows: Index) -> Array:
-        """Return predictions inside the range for some rows of a table."""
-        linear = self.label_summary.clip(table.predict(self.linear, rows))
-        if self.trees is None:
-            return linear
-        trees = self.label_summary.clip(self.trees.predict(table.codes(rows)))
-        return np.asarray(linear + self.weight * (trees - linear))
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierFit:
-    """A model that further rows update, and its measurements."""
-
-    ensemble: Ensemble
-    known: Measurements
+    labels: Sequence[PrivateRows]
+    observations: Sequence[Observation]
+    sums: Sequence[Observation] = ()
+    earlier: EarlierFit | None = None
 
     @property
-    def labels(self) -> EarlierLabels:
-        """Its private labels, and the trees that were fitted to them."""
-        return EarlierLabels(self.known.labels, self.known.label_rows, self.ensemble)
+    def earlier_observations(self) -> Sequence[Observation]:
+        """The labels of the earlier fit, as a linear model takes them."""
+        return () if self.earlier is None else self.earlier.measurements.labels
 
+    @property
+    def earlier_rows(self) -> LabelRows | None:
+        """The labels of the earlier fit, as trees take them, if they were kept."""
+        return None if self.earlier is None else self.earlier.measurements.label_rows
 
-def describe_weakness(units: Array, spread: float, bounds: Pair) -> str | None:
-    """Return a sentence on what is wrong with a model, judged by its predictions; None if nothing is.
+    @property
+    def earlier_trees(self) -> HistGradientBoostingRegressor | None:
+        """The trees of the earlier fit."""
+        return None if self.earlier is None else self.earlier.ensemble.trees
 
-    Parameters
-    ----------
-    units : array
-        Predictions in unit scale.
-    spread : float
-        The private estimate of the variance of labels around them, in unit scale; 0 if there is none.
-    bounds : (lo, hi)
+    @property
+    def label_count(self) -> int:
+        """The number of labels that trees can be fitted to."""
+        count = 0 if self.earlier_rows is None else self.earlier_rows.labels.size
+        return count + sum(labels.rows.size for labels in self.labels)
 
-    Examples
-    --------
-    >>> print(describe_weakness(np.full(100, 0.999), 0.01, (0.0, 5.0)))
-    100 % of the fitted values lie at the bound 5: check that labels and bounds are in the same unit, or ...
-    """
-    max_distance = _AT_BOUND
-    if spread:  # in wide bounds all is near the bounds
-        max_distance = min(max_distance, max(_OTHER_UNIT, _AT_BOUND_DEVIATIONS * math.sqrt(spread)))
-    for bound, distance in zip(bounds, (units, 1 - units), strict=True):
-        share = float(np.mean(distance < max_distance))
-        if share > _MAX_SHARE_AT_BOUND:
-            return (
-                f"{percent(share)} of the fitted values lie at the bound {number(bound)}: check that labels and "
-                "bounds are in the same unit, or give bounds closer to the labels"
-            )
-    if np.std(units) < _FLAT * math.sqrt(spread):
-        return (
-            "the model predicts nearly the same for all rows, the private mean: rows and epsilon do not show what "
-            "features explain; give more rows, a larger epsilon, tighter bounds or other features"
-        )
-    return None
+    def fit_linear(self, observations: Sequence[Observation], priors: Priors) -> Posterior:
+        """Return the linear model of all sums, the labels of the earlier fit, and these labels."""
+        known = [*self.sums, *self.earlier_observations]
+        return self.table.fit_linear([*known, *observations], self.label_summary.limits, priors)
+
+    def tree_rows(self, labels: Sequence[PrivateRows]) -> LabelRows:
+        """Return some of these labels as trees take them, after those of the earlier fit if they were kept."""
+        rows = LabelRows.of(self.table, labels)
+        return rows if self.earlier_rows is None else join_arrays([self.earlier_rows, rows])
+
+    def thin(self, max_rows: int, rng: np.random.Generator) -> TrainingData:
+        """Return the data with a random sample of about so many labels at most, of these rows and of earlier ones.
+
+        Observations are those of all labels.
+        """
+        total = sum(labels.rows.size for labels in self.labels)
+        labels = self.labels
+        if total > max_rows:
+            labels = [item.where(rng.random(item.rows.size) < max_rows / total) for item in labels]
+        if self.earlier is None or self.earlier_rows is None:
+            return replace(self, labels=labels)
+        rows = self.earlier_rows.thin(max_rows, rng)
+        measurements = replace(self.earlier.measurements, label_rows=rows)
+        return replace(self, labels=labels, earlier=replace(self.earlier, measurements=measurements))
+
+    def observed(self) -> TrainingData:
+        """Return the data with the observations of its labels, which may be a sample."""
+        middle = self.label_summary.middle
+        return replace(self, observations=[labels.observation(self.table, middle) for labels in self.labels])
 
 
 _MAX_ROWS_VALIDATION = 60_000
@@ -256,55 +196,24 @@ class Growth:
         return trees.fit(codes // self.coarse * self.coarse + middle, labels, weight)
 
 
-def add_trees(
-    table: FeatureTable,
-    parts: list[PrivateRows],
-    observations: Sequence[Observation],
-    sums: Sequence[Observation],
-    plain: Ensemble,
-    growth: Growth,
-    earlier: EarlierLabels,
-) -> Ensemble:
-    """Return the ensemble with trees beside its linear model, or as it is if they do not help.
-
-    Parameters
-    ----------
-    table : FeatureTable
-    parts : list of PrivateRows
-        Round by round.
-    observations : list of Observation
-        The parts, as a linear model takes them.
-    sums : list of Observation
-        The noisy sums.
-    plain : Ensemble
-        The linear model, fitted to all parts and sums.
-    growth : Growth
-    earlier : EarlierLabels
-        Labels of other rows.
-    """
+def add_trees(data: TrainingData, plain: Ensemble, growth: Growth) -> Ensemble:
+    """Return a linear model with trees beside it, or as it is if they do not help."""
     rng = np.random.default_rng(0)
-    sample = _thin(parts, _MAX_ROWS_VALIDATION, rng)
-    if sample is not parts:
-        observations = [part.observation(table, plain.label_summary.middle) for part in sample]
-    known = None if earlier.rows is None else earlier.rows.thin(_MAX_ROWS_VALIDATION, rng)
-    others, sums = replace(earlier, rows=known), [*sums, *earlier.observations]
-    held_out = _predict_held_out(table, sample, observations, sums, plain, growth, rng, others)
+    sample = data.thin(_MAX_ROWS_VALIDATION, rng)
+    if sample.labels is not data.labels:
+        sample = sample.observed()
+    held_out = _predict_held_out(sample, plain, growth, rng)
     candidate, share = held_out.best_trees()
     if candidate is None:
         return plain
-    rest, error = plain.rest, plain.error
-    measured, deviation = held_out.error(candidate, share)
-    if deviation < _MAX_RELATIVE_DEVIATION * error:
-        error = float(np.clip(measured + deviation, error / _MAX_CHANGE, 2 * error))
-        rest = min(rest, max((1 - _FIT_ERROR) * error, rest / _MAX_CHANGE))
+    residual_variance, error = held_out.errors(candidate, share, plain)
+    ensemble = replace(plain, weight=share, residual_variance=residual_variance, error=error)
     if candidate == len(growth.stages):
-        return replace(plain, trees=earlier.trees, weight=share, rest=rest, error=error)
-    max_rows = _MAX_ROWS_QUICK if growth.quick else MAX_ROWS_FINAL_TREES
-    rows = LabelRows.of(table, _thin(parts, max_rows, rng))
-    if earlier.rows is not None:
-        rows = join_arrays([earlier.rows.thin(max_rows, rng), rows])
-    trees = growth.grow(growth.stages[candidate], 0, rows.codes, rows.labels, rows.weights(rest))
-    return replace(plain, trees=trees, weight=share, rest=rest, error=error)
+        return replace(ensemble, trees=data.earlier_trees)
+    chosen = data.thin(_MAX_ROWS_QUICK if growth.quick else MAX_ROWS_FINAL_TREES, rng)
+    rows = chosen.tree_rows(chosen.labels)
+    weights = rows.weights(residual_variance)
+    return replace(ensemble, trees=growth.grow(growth.stages[candidate], 0, rows.codes, rows.labels, weights))
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +239,7 @@ class _HeldOut:
 
     def best_trees(self) -> tuple[int | None, float]:
         """Return the candidate that reduces the error most, and its weight; (None, 0) if none does."""
-        best, most, best_share = None, 0.0, 0.0
+        best, max_gain, best_share = None, 0.0, 0.0
         gap = self.labels - self.linear
         for candidate, prediction in enumerate(self.trees):
             step = prediction - self.linear
@@ -339,8 +248,8 @@ class _HeldOut:
             deviation = float(np.sqrt(self.weight**2 @ (gap**2 * step**2))) / size
             share = float(np.clip(slope - deviation, 0.0, 1.0))
             gain = (2 * share * slope - share**2) * size
-            if gain > most and share > _MIN_SHARE:
-                best, most, best_share = candidate, gain, share
+            if gain > max_gain and share > _MIN_SHARE:
+                best, max_gain, best_share = candidate, gain, share
         return best, best_share
 
     def error(self, candidate: int, share: float) -> tuple[float, float]:
@@ -350,51 +259,64 @@ class _HeldOut:
         mean = float(self.weight @ excess / self.weight.sum())
         return mean, float(np.sqrt(self.weight**2 @ (excess - mean) ** 2) / self.weight.sum())
 
+    def errors(self, candidate: int, share: float, plain: Ensemble) -> tuple[float, float]:
+        """Return the residual variance and the error of an ensemble: the expected ones, if no better are known."""
+        residual_variance, error = plain.residual_variance, plain.error
+        measured, deviation = self.error(candidate, share)
+        if deviation < _MAX_RELATIVE_DEVIATION * error:
+            error = float(np.clip(measured + deviation, error / _MAX_CHANGE, 2 * error))
+            least = residual_variance / _MAX_CHANGE
+            residual_variance = min(residual_variance, max((1 - _FIT_ERROR) * error, least))
+        return residual_variance, error
 
-def _predict_held_out(
-    table: FeatureTable,
-    parts: list[PrivateRows],
-    observations: Sequence[Observation],
-    sums: Sequence[Observation],
-    plain: Ensemble,
-    growth: Growth,
-    rng: np.random.Generator,
-    known: EarlierLabels,
-) -> _HeldOut:
+
+def _predict_held_out(data: TrainingData, plain: Ensemble, growth: Growth, rng: np.random.Generator) -> _HeldOut:
     """Return predictions for held-out rows of the last round, by models fitted to all other rows."""
-    summary, last = plain.label_summary, parts[-1]
+    last = data.labels[-1]
     fold = rng.permutation(last.rows.size) % (3 if growth.quick else 2)
-    first = last.where(fold == 0).observation(table, summary.middle)
-    *earlier, last_round = observations
+    first = last.where(fold == 0).observation(data.table, data.label_summary.middle)
+    *rounds, last_round = data.observations
     remainder = last_round.without(first)
-    priors = plain.linear.top_priors or prior_grid(summary.width, few=True)
-    labels = LabelRows.of(table, parts)
-    weights = labels.weights(plain.rest)
+    priors = plain.linear.top_priors or prior_grid(data.label_summary.width, few=True)
+    labels = LabelRows.of(data.table, data.labels)
+    weights = labels.weights(plain.residual_variance)
+    in_earlier_rounds = np.zeros(labels.labels.size - fold.size, dtype=np.bool_)
     folds = []
     for k, training in enumerate((remainder,) if growth.quick else (remainder, first)):
-        is_test = np.append(np.zeros(labels.labels.size - fold.size, dtype=np.bool_), fold == k)
-        train, test = labels.take(~is_test), labels.take(is_test)
-        model = table.fit_linear([*sums, *earlier, training], summary.limits, priors)
-        linear = summary.clip(table.predict(model, last.rows[fold == k]))
-        weight = weights[~is_test]
-        if known.rows is not None:
-            train = join_arrays([known.rows, train])
-            weight = train.weights(plain.rest)
-        booster = growth.grow(growth.stages[-1], k, train.codes, train.labels, weight)
-        staged = enumerate(booster.staged_predict(test.codes), start=1)
-        trees = [prediction for stages, prediction in staged if stages in growth.stages]
-        if known.rows is None and known.trees is not None:
-            trees.append(known.trees.predict(test.codes))
-        folds.append(_HeldOut(test.labels, test.noise, weights[is_test], linear, summary.clip(np.array(trees))))
+        is_test = np.append(in_earlier_rounds, fold == k)
+        model = data.fit_linear([*rounds, training], priors)
+        linear = data.table.predict(model, last.rows[fold == k])
+        trees = _staged_trees(data, labels, weights, is_test, plain, growth, seed=k)
+        test, clip = labels.take(is_test), data.label_summary.clip
+        folds.append(_HeldOut(test.labels, test.noise, weights[is_test], clip(linear), clip(trees)))
     return join_arrays(folds, axis=-1)
 
 
-def _thin(parts: list[PrivateRows], most: int, rng: np.random.Generator) -> list[PrivateRows]:
-    """Return a random sample of the rows of all parts, of about ``most`` rows at most."""
-    total = sum(part.rows.size for part in parts)
-    if total <= most:
-        return parts
-    return [part.where(rng.random(part.rows.size) < most / total) for part in parts]
+def _staged_trees(
+    data: TrainingData,
+    labels: LabelRows,
+    weights: Array,
+    is_test: Mask,
+    plain: Ensemble,
+    growth: Growth,
+    *,
+    seed: int,
+) -> Array:
+    """Return predictions of held-out labels by several numbers of trees, fitted to the others.
+
+    If labels of an earlier fit were not kept, its trees are the last candidate.
+    """
+    train, test = labels.take(~is_test), labels.take(is_test)
+    weight = weights[~is_test]
+    if data.earlier_rows is not None:
+        train = join_arrays([data.earlier_rows, train])
+        weight = train.weights(plain.residual_variance)
+    booster = growth.grow(growth.stages[-1], seed, train.codes, train.labels, weight)
+    staged = enumerate(booster.staged_predict(test.codes), start=1)
+    predictions = [prediction for stages, prediction in staged if stages in growth.stages]
+    if data.earlier_rows is None and data.earlier_trees is not None:
+        predictions.append(data.earlier_trees.predict(test.codes))
+    return np.array(predictions)
 
 
 _MIN_UPDATE = 2 * _MIN_LEAF
@@ -404,46 +326,27 @@ _WORTH = 60
 """Trees are tried only if the noise variance over the number of rows is below 1/60 of the labels' variance."""
 
 
-def fit_ensemble(
-    table: FeatureTable,
-    parts: list[PrivateRows],
-    label_summary: LabelSummary,
-    *,
-    observations: Sequence[Observation],
-    sums: Sequence[Observation] = (),
-    quick: bool = False,
-    earlier: EarlierLabels = NO_LABELS,
-) -> Ensemble:
+def fit_ensemble(data: TrainingData, *, quick: bool = False) -> Ensemble:
     """Fit the model to private labels and noisy sums.
 
     Parameters
     ----------
-    table : FeatureTable
-    parts : list of PrivateRows
-        Round by round.
-    label_summary : LabelSummary
-    observations : list of Observation
-        The parts, as a linear model takes them.
-    sums : list of Observation
-        The noisy sums.
+    data : TrainingData
     quick : bool
         Whether to save time, as between rounds: fewer priors are averaged, and there are fewer trees.
-    earlier : EarlierLabels
-        Labels of other rows.
     """
-    priors = prior_grid(label_summary.width, few=quick)
-    labels = [*earlier.observations, *observations]
-    linear = table.fit_linear([*sums, *labels], label_summary.limits, priors)
-    rows = sum(part.count for part in labels)
-    precisions = [part.count / (part.noise_variance + linear.residual_variance) for part in labels]
+    summary = data.label_summary
+    linear = data.fit_linear(data.observations, prior_grid(summary.width, few=quick))
+    labels = [*data.earlier_observations, *data.observations]
+    rows = sum(item.count for item in labels)
+    precisions = [item.count / (item.noise_variance + linear.residual_variance) for item in labels]
     noise = rows / sum(precisions)  # of a row, harmonic mean
     variance = linear.signal_variance + linear.residual_variance
-    error = linear.residual_variance + explained_risk(table.spectrum, linear.signal_variance, noise / rows)
-    plain = Ensemble(linear, None, 0.0, linear.residual_variance, min(variance, error), label_summary)
-    if earlier.ensemble is not None and parts[-1].rows.size < _MIN_UPDATE:
-        return earlier.ensemble.with_linear(plain)
+    unlearnt = explained_risk(data.table.spectrum, linear.signal_variance, noise / rows)
+    error = min(variance, linear.residual_variance + unlearnt)
+    plain = Ensemble(linear, None, 0.0, linear.residual_variance, error, summary)
+    if data.earlier is not None and data.labels[-1].rows.size < _MIN_UPDATE:
+        return data.earlier.ensemble.with_linear(plain)
     if noise / rows * _WORTH > variance:
         return plain
-    known = 0 if earlier.rows is None else earlier.rows.labels.size
-    growth = Growth.for_noise(noise / variance, known + sum(part.rows.size for part in parts), quick=quick)
-    return add_trees(table, parts, observations, sums, plain, growth, earlier)
+    return add_trees(data, plain, Growth.for_noise(noise / variance, data.label_count, quick=quick))

@@ -18,10 +18,10 @@ from labeldp._atomic import StrPath
 from labeldp._values import Array
 from labeldp.errors import CardError
 from labeldp.learning.array_files import ArraySchema, parse_specs
+from labeldp.learning.ensemble import Ensemble
 from labeldp.learning.feature_maps import BLOCKS, FREQUENCIES, Projection
 from labeldp.learning.features import ALL_PAIRS, FOURIER, PAIRED, WIDE, PublicFeatures, wave_count
 from labeldp.learning.fit_plan import LabelSummary
-from labeldp.learning.learner import Ensemble
 from labeldp.learning.model_average import Posterior
 from labeldp.learning.sources import MAX_LEVELS, SourceColumns
 
@@ -51,7 +51,7 @@ linear_mean             <f8  -
 linear_signal_variance  <f8  -
 linear_residual_variance <f8  -
 blend_weight            <f8  -                     0  1
-blend_rest              <f8  -
+blend_residual_variance <f8  -
 blend_error             <f8  -
 known_low               <f8  -
 known_high              <f8  -

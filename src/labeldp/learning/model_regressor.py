@@ -14,10 +14,10 @@ from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.errors import ParameterError
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.base import PrivateRegressor, refuse_arguments, row_digests, single_column
+from labeldp.learning.ensemble import EarlierFit
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import FitRequest
 from labeldp.learning.label_rounds import ensemble_of, new_measurements
-from labeldp.learning.learner import EarlierFit
 from labeldp.learning.threads import limit_libraries
 from labeldp.learning.updates import earlier_fit, plan_update, refuse_predictions
 from labeldp.release.label_access import LabelAccess
@@ -130,7 +130,7 @@ class ModelReleaseRegressor(PrivateRegressor):
         request = request.admit(ledger, labels.size)
         X, labels = request.scope.select(X), request.scope.select(labels)
         source = resolve_source(self.random_state)
-        table = earlier.known.table(FeatureTable(replace(self._public, exact=True), X))
+        table = earlier.measurements.table(FeatureTable(replace(self._public, exact=True), X))
         refuse_predictions(earlier.ensemble, table)
         access = LabelAccess(self._scale.units(labels), source)
         try:
@@ -158,13 +158,13 @@ class ModelReleaseRegressor(PrivateRegressor):
         self, earlier: EarlierFit, request: FitRequest, table: FeatureTable, access: LabelAccess, y: Any
     ) -> None:
         """Charge the ledger, release sums and labels of further rows, and fit the model to all measurements."""
-        plan, ends = plan_update(request, access.rows, earlier.known.rows)
+        plan, ends = plan_update(request, access.rows, earlier.measurements.rows)
         digests = row_digests(table.X)
         parts, sum_model, _, terms = self._release(request, plan, table, access, ends, earlier, y=y)
         if hasattr(self, "_rows_seen"):  # a model that was loaded does not know the rows of its fit
             self._rows_seen = np.append(self._rows_seen, digests)
         new = new_measurements(parts, sum_model, sum_model.residual_variance)
-        self._measurements = earlier.known.add(new, sum_model.residual_variance)
+        self._measurements = earlier.measurements.add(new, sum_model.residual_variance)
         self.terms_ = self.terms_.updated(terms)
         self._announce("model")
         self._ensemble = ensemble_of(parts, sum_model)

@@ -35,11 +35,11 @@ from labeldp.errors import CardError, DataNotFoundError, LabelDPError, Parameter
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.array_files import MAX_FILE
 from labeldp.learning.base import column_encoder
+from labeldp.learning.ensemble import Ensemble
 from labeldp.learning.features import FeatureTable, PublicFeatures
 from labeldp.learning.fit_plan import UNIT, LabelScale
 from labeldp.learning.inspection import importances
 from labeldp.learning.label_regressor import LabelReleaseRegressor
-from labeldp.learning.learner import Ensemble
 from labeldp.learning.measurement_files import MEASUREMENTS, read_measurements, save_measurements
 from labeldp.learning.measurements import Measurements
 from labeldp.learning.model_arrays import read_model_arrays, save_model_arrays

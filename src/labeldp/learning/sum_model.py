@@ -18,11 +18,11 @@ from scipy.special import erf
 
 from labeldp._values import Array, Sums
 from labeldp.learning import epsilon_split as split
+from labeldp.learning.ensemble import EarlierFit, Ensemble
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import FREE_SUMMARY, UNIT, LabelSummary, Limits
 from labeldp.learning.groups import Groups, GroupSearch, NoisySums, Predictor, with_length_scales
 from labeldp.learning.label_queries import OCTAVES, DistanceCounts, GroupSums, RowRules, find_range
-from labeldp.learning.learner import NO_LABELS, EarlierFit, EarlierLabels, Ensemble
 from labeldp.learning.length_scales import (
     EXPECTED_CATEGORY_STRENGTH,
     LengthScales,
@@ -122,20 +122,23 @@ class SumModel:
     @property
     def observations(self) -> list[Observation]:
         """All sums, as a linear model takes them."""
-        known = [] if self.earlier is None else self.earlier.known.sum_observations(self.residual_variance)
-        return [*known, *(sums.observation(self.residual_variance) for sums in self.sums)]
+        observations = [sums.observation(self.residual_variance) for sums in self.sums]
+        if self.earlier is None:
+            return observations
+        return [*self.earlier.measurements.sum_observations(self.residual_variance), *observations]
 
     @property
-    def earlier_labels(self) -> EarlierLabels:
-        """The private labels of rows before these."""
-        return NO_LABELS if self.earlier is None else self.earlier.labels
+    def all_observations(self) -> list[Observation]:
+        """All sums, and the private labels of an earlier fit."""
+        labels = [] if self.earlier is None else self.earlier.measurements.labels
+        return [*self.observations, *labels]
 
     @property
     def label_summary(self) -> LabelSummary:
         """The range and variance of labels."""
         variance = self.linear.signal_variance + self.linear.residual_variance
-        known = 0 if self.earlier is None else self.earlier.ensemble.label_summary.sums
-        return LabelSummary(*self.limits, variance, sums=known + sum(sums.values.size for sums in self.sums))
+        count = 0 if self.earlier is None else self.earlier.ensemble.label_summary.sums
+        return LabelSummary(*self.limits, variance, sums=count + sum(sums.values.size for sums in self.sums))
 
     def ensemble(self) -> Ensemble:
         """Return the model of sums alone, with the trees of the model that it updates."""
@@ -164,10 +167,8 @@ class SumModel:
 
     def _fitted(self) -> SumModel:
         """Return the model fitted to its sums."""
-        observations = [*self.observations, *self.earlier_labels.observations]
-        return replace(
-            self, linear=self.table.fit_linear(observations, self.limits, prior_grid(self.limits.width))
-        )
+        priors = prior_grid(self.limits.width)
+        return replace(self, linear=self.table.fit_linear(self.all_observations, self.limits, priors))
 
     def _form_groups(self, rows: int, noise: float) -> Groups:
         """Return the groups that inform the model most, beside the sums that there are."""
@@ -177,8 +178,7 @@ class SumModel:
         if not self.sums and self.earlier is None:
             prior[public.quantities : public.columns] *= EXPECTED_CATEGORY_STRENGTH
         search = GroupSearch.of(self.table, np.append(prior, MEAN_VARIANCE * width**2))
-        observations = [*self.observations, *self.earlier_labels.observations]
-        grams = [one.gram / np.float32(one.variance(self.residual_variance)) for one in observations]
+        grams = [item.gram / np.float32(item.variance(self.residual_variance)) for item in self.all_observations]
         return search.groups(
             self.table, rows, noise=noise, residual_variance=self.residual_variance, earlier_grams=grams
         )

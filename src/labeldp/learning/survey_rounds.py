@@ -101,7 +101,7 @@ def plan_round(
         learner_risk,
         spectrum=table.spectrum,
         signal_variance=FREE_SUMMARY.variance / 2,
-        residual_variance=ensemble.rest,
+        residual_variance=ensemble.residual_variance,
         rows=parse_integer(rows, "rows"),
     )
     interval = design_interval(residuals, request.unit_noise(budget), risk)

@@ -18,9 +18,9 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.schema import MAX_FITS
 from labeldp.accounts.terms import Terms
 from labeldp.errors import ParameterError, Setting
+from labeldp.learning.ensemble import EarlierFit, Ensemble
 from labeldp.learning.features import FeatureTable, PublicFeatures
 from labeldp.learning.fit_plan import FitRequest
-from labeldp.learning.learner import EarlierFit, Ensemble
 from labeldp.learning.measurement_files import MAX_SUMS
 from labeldp.learning.measurements import Measurements
 from labeldp.learning.model_average import MEAN_VARIANCE, average_priors, prior_grid
