@@ -45,7 +45,7 @@ from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures, even_
 from labeldp.learning.fit_plan import FitRequest, LabelScale
 from labeldp.learning.inspection import importances
 from labeldp.learning.label_rounds import (
-    RowPart,
+    LabelRound,
     draw_rounds,
     ensemble_of,
     learn_interactions,
@@ -268,10 +268,10 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ``y`` is the object that has the labels: a warning is given if it is released again without a ledger.
         """
         plan, ends = request.plan(access.rows), request.round_ends(access.rows)
-        parts, sum_model, linear, terms = self._release(request, plan, table, access, ends, y=y)
+        rounds, sum_model, linear, terms = self._release(request, plan, table, access, ends, y=y)
         self.terms_ = replace(terms, label_transform=request.label_transform)
         self._set_model(sum_model, None)
-        self._learn(parts, sum_model, linear)
+        self._learn(rounds, sum_model, linear)
         if self._ensemble is not None and request.label_transform is not None:
             errors = [
                 self._ensemble.residual_variance,
@@ -290,7 +290,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         earlier: EarlierFit | None = None,
         *,
         y: Any,
-    ) -> tuple[list[RowPart], SumModel, Posterior, Terms]:
+    ) -> tuple[list[LabelRound], SumModel, Posterior, Terms]:
         """Charge the ledger, and release sums and labels; return them with their terms.
 
         Also returned is the linear model on which the last round of labels was centred.
@@ -302,30 +302,30 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.ledger_ = self._get_ledger()
         charges = plan.pay(self.ledger_, access)
         sum_model = release_sums(table, access, plan, self._announce, earlier)
-        parts: list[RowPart] = []
+        rounds: list[LabelRound] = []
         linear = sum_model.linear
         if noise is not None:
             if access.remaining:
                 plan = plan.give_to_labels(access.remaining)
                 access.give_to_labels()
                 noise = request.unit_noise(plan.epsilon)
-            parts, linear = draw_rounds(access, sum_model, plan, noise, ends, self._announce)
-        mechanisms = [part.mechanism for part in parts]
+            rounds, linear = draw_rounds(access, sum_model, plan, noise, ends, self._announce)
+        mechanisms = [labels.mechanism for labels in rounds]
         terms = state_terms(plan, charges, access, mechanisms=mechanisms, statistics=access.statistics)
-        return parts, sum_model, linear, terms
+        return rounds, sum_model, linear, terms
 
     @limit_libraries()
-    def _learn(self, parts: list[RowPart], sum_model: SumModel, linear: Posterior) -> None:
+    def _learn(self, rounds: list[LabelRound], sum_model: SumModel, linear: Posterior) -> None:
         """Fit the model to the released sums, and to the released labels if there are any.
 
         ``linear`` is the model before the last round of labels.
         """
-        if parts:
+        if rounds:
             self._announce("model")
-            parts, sum_model = learn_interactions(parts, sum_model, linear)
-        ensemble = ensemble_of(parts, sum_model)
+            rounds, sum_model = learn_interactions(rounds, sum_model, linear)
+        ensemble = ensemble_of(rounds, sum_model)
         self._set_model(sum_model, ensemble)
-        self._measurements = new_measurements(parts, sum_model, ensemble.linear.residual_variance)
+        self._measurements = new_measurements(rounds, sum_model, ensemble.linear.residual_variance)
 
     def _set_model(self, sum_model: SumModel, ensemble: Ensemble | None) -> None:
         self._public, self._ensemble = replace(sum_model.table.public, exact=False), ensemble

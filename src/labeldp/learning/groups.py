@@ -11,20 +11,19 @@ noise, in steps of the Frank-Wolfe method.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_array
 from sklearn.utils.extmath import randomized_svd
 
 from labeldp._values import Array, Index, Small
 from labeldp.learning.feature_maps import exact_product
 from labeldp.learning.features import FeatureTable, PublicFeatures, slices
 from labeldp.learning.fit_plan import Limits
-from labeldp.learning.linear_gaussian import Observation, PrimalGaussian
+from labeldp.learning.linear_gaussian import GroupRisk, Observation
 from labeldp.learning.model_average import Posterior
 from labeldp.learning.threads import in_parallel
 
@@ -208,9 +207,6 @@ _STEPS = 8
 _MIN_SHARE = 0.1
 """The smallest share of rows that change groups in a step. The share is halved where a step does not help."""
 
-Assess = Callable[[Index, int], tuple[float, Array]]
-"""Returns the Bayes risk of so many groups, and its descent where a row joins a group, directions × groups."""
-
 
 @dataclass(frozen=True, slots=True)
 class GroupSearch:
@@ -274,30 +270,16 @@ class GroupSearch:
         precision = np.zeros_like(self.gram)
         for gram in earlier_grams:
             precision += self.axes.T @ gram.astype(np.float64) @ self.axes
-        rows_a_sample = rows / len(self.sample)
+        weight = rows / len(self.sample)
+        risk = GroupRisk(self.sample, weight, self.gram, precision, noise, residual_variance)
+        return Groups.by_rule(table, self._rule(table, self._best_scores(table.rows, risk)))
 
-        def assess(group: Index, count: int) -> tuple[float, Array]:
-            sizes = rows_a_sample * np.bincount(group, minlength=count)
-            root = 1 / np.sqrt(noise + sizes * residual_variance)
-            design = rows_a_sample * self._add_up(group, count) * root[:, None]
-            gram = precision + design.T @ design
-            model = PrimalGaussian(np.ones(len(gram)), gram, np.zeros(len(gram)), 0.0, design=design)
-            return model.risk(self.gram), -root * model.risk_gradient(self.gram).T
-
-        return Groups.by_rule(table, self._rule(table, self._best_scores(table.rows, assess)))
-
-    def _add_up(self, group: Index, count: int) -> Array:
-        """Return sums of coordinates by group."""
-        ones = np.ones(group.size, dtype=np.float32)
-        members = csc_array((ones, group, np.arange(group.size + 1)), shape=(count, group.size))
-        return np.asarray(members @ self.sample, dtype=np.float64)
-
-    def _best_scores(self, rows: int, assess: Assess) -> Small:
+    def _best_scores(self, rows: int, group_risk: GroupRisk) -> Small:
         """Return the scores of least risk among several numbers of groups."""
         largest = max(1, rows // _MIN_ROWS_A_GROUP)
         least_risk, best_scores, failures = np.inf, np.zeros((len(self.gram), 1), dtype=np.float32), 0
         for count in takewhile(lambda count: count <= largest, _COUNTS):
-            risk, scores = self._search(count, assess)
+            risk, scores = self._search(count, group_risk)
             if risk < least_risk:
                 least_risk, best_scores, failures = risk, scores, 0
             else:
@@ -306,7 +288,7 @@ class GroupSearch:
                 break
         return best_scores
 
-    def _search(self, count: int, assess: Assess) -> tuple[float, Small]:
+    def _search(self, count: int, group_risk: GroupRisk) -> tuple[float, Small]:
         """Return the least risk of so many groups, and scores: a row's group has its largest one.
 
         A row's best group, if all others stay, has the steepest descent of the risk: so these are the scores to
@@ -315,18 +297,18 @@ class GroupSearch:
         rng = np.random.default_rng(0)
         scores = self._first_scores(count, rng)
         group = np.argmax(self.sample @ scores, axis=1)
-        risk, descent = assess(group, count)
+        risk, descent = group_risk.assess(group, count)
         best = (risk, scores)
         share = 1.0
         for _ in range(_STEPS):
             scores = descent.astype(np.float32)
             next_group = np.argmax(self.sample @ scores, axis=1)
-            next_risk, next_descent = assess(next_group, count)
+            next_risk, next_descent = group_risk.assess(next_group, count)
             if next_risk < best[0]:
                 best = (next_risk, scores)
             if share < 1:
                 next_group = np.where(rng.random(len(self.sample)) < share, next_group, group)
-                next_risk, next_descent = assess(next_group, count)
+                next_risk, next_descent = group_risk.assess(next_group, count)
             if next_risk < risk:
                 group, risk, descent = next_group, next_risk, next_descent
             else:

@@ -22,7 +22,7 @@ from labeldp.learning.estimator_loss import loss_without_mean
 from labeldp.learning.features import FeatureTable, even_rows
 from labeldp.learning.fit_plan import FREE_SUMMARY, FitRequest, LabelScale, from_units, unit_labels
 from labeldp.learning.held_out import finite_predictions
-from labeldp.learning.label_rounds import RowPart, in_bounds
+from labeldp.learning.label_rounds import LabelRound, in_bounds
 from labeldp.learning.learner import TrainingData, fit_ensemble
 from labeldp.learning.measurements import PrivateRows
 from labeldp.learning.model_average import Posterior
@@ -142,13 +142,13 @@ class LabelReleaseRegressor(PrivateRegressor):
             label_transform=self.label_transform,
         )
 
-    def _learn(self, parts: list[RowPart], sum_model: SumModel, linear: Posterior) -> None:
+    def _learn(self, rounds: list[LabelRound], sum_model: SumModel, linear: Posterior) -> None:
         self.estimator_ = None
         terms = replace(self.terms_, bounds=(self._scale.inner,))  # of what is released, a transform of labels
-        self.release_ = _as_release(parts, sum_model, terms, self.ledger_)  # last: with it, all this is kept
+        self.release_ = _as_release(rounds, sum_model, terms, self.ledger_)  # last: with it, all this is kept
         try:
             if self.estimator is None:
-                super()._learn(parts, sum_model, linear)
+                super()._learn(rounds, sum_model, linear)
             else:
                 self._announce("model")
                 self.estimator_ = self._fit_own(sum_model.table.X)
@@ -331,20 +331,21 @@ def _release_of_reports(reports: Reports) -> RowRelease:
     )
 
 
-def _as_release(parts: list[RowPart], sum_model: SumModel, terms: Terms, ledger: Ledger | None) -> RowRelease:
+def _as_release(rounds: list[LabelRound], sum_model: SumModel, terms: Terms, ledger: Ledger | None) -> RowRelease:
     """Convert the rounds from unit scale to a release in the label's scale."""
     bounds = terms.bounds[0]
-    sizes = [part.private.rows.size for part in parts]
-    order = np.argsort(np.concatenate([part.private.rows for part in parts]))  # every row is there once
-    rounds = [in_bounds(part.intervals, bounds).arrays() for part in parts]
-    arrays = {name: np.concatenate([arrays[name] for arrays in rounds])[order] for name in rounds[0]}
-    unit = np.concatenate([part.unit for part in parts])[order]
+    private = [labels.private for labels in rounds]
+    order = np.argsort(np.concatenate([labels.rows for labels in private]))  # every row is there once
+    sizes = [labels.rows.size for labels in private]
+    intervals = [in_bounds(labels.intervals, bounds).arrays() for labels in rounds]
+    arrays = {name: np.concatenate([values[name] for values in intervals])[order] for name in intervals[0]}
+    unit = np.concatenate([labels.unit for labels in rounds])[order]
     return RowRelease(
         **arrays,
         labels=arrays["offset"] + arrays["scale"] * unit,
         start=from_units(sum_model.start, bounds),
-        round=np.repeat([part.private.round for part in parts], sizes)[order],
-        part=np.repeat(np.arange(len(parts)), sizes)[order],
+        round=np.repeat([labels.round for labels in private], sizes)[order],
+        part=np.repeat(np.arange(len(rounds)), sizes)[order],
         label_summary=sum_model.label_summary.in_bounds(bounds),
         terms=terms,
         ledger=ledger,

@@ -21,7 +21,8 @@ import numpy as np
 
 from labeldp._values import Array, Index
 from labeldp.learning.ensemble import Ensemble
-from labeldp.learning.fit_plan import UNIT, Limits, Pair, from_units
+from labeldp.learning.features import FeatureTable
+from labeldp.learning.fit_plan import UNIT, LabelSummary, Limits, Pair, from_units
 from labeldp.learning.learner import TrainingData, fit_ensemble
 from labeldp.learning.length_scales import can_learn, learn_length_scales
 from labeldp.learning.linear_gaussian import Observation, explained_risk
@@ -137,7 +138,7 @@ class ClippingInterval:
 
 
 def design_interval(
-    residuals: Residuals, unit_noise: UnitNoise, risk: Callable[[float, float], float]
+    residuals: Residuals, unit_noise: UnitNoise, risk: Callable[[Array, Array], Array]
 ) -> ClippingInterval:
     """Return the interval of least risk among several widths.
 
@@ -147,7 +148,7 @@ def design_interval(
     unit_noise : function
         Noise variance of the mechanism for labels in [0, 1], by the mean squared distance of labels from 1/2.
     risk : function
-        Expected squared error of a model, given the variance of the noise and the variance hidden by clipping.
+        Expected squared errors of models, given variances of the noise and variances hidden by clipping.
     """
     deviation = math.sqrt(residuals.masses @ residuals.values**2)
     widths = np.minimum(_HALF_WIDTHS * deviation, residuals.values[-1])
@@ -155,25 +156,25 @@ def design_interval(
     squares = np.array([item.masses @ (item.units - 0.5) ** 2 for item in intervals])  # distances from the middle
     scales = np.array([2 * item.half_width * item.slope for item in intervals])
     noises = scales**2 * unit_noise(squares)
-    risks = [risk(noise, item.hidden) for noise, item in zip(noises.tolist(), intervals, strict=True)]
-    return intervals[int(np.argmin(risks))]
+    hidden = np.array([item.hidden for item in intervals])
+    return intervals[int(np.argmin(risk(noises, hidden)))]
 
 
 def learner_risk(
-    noise: float,
-    hidden: float,
+    noise: Array,
+    hidden: Array,
     *,
     spectrum: Array,
     signal_variance: float,
     residual_variance: float,
     rows: int,
-) -> float:
-    """Return the expected squared error of a linear model that is due to noise and clipping.
+) -> Array:
+    """Return the expected squared errors of linear models that are due to noise and clipping.
 
     Parameters
     ----------
-    noise, hidden : float
-        Variance of the noise in a label, and variance of labels hidden by clipping.
+    noise, hidden : arrays
+        Variances of the noise in a label, and variances of labels hidden by clipping.
     spectrum : array
         Eigenvalues of the public features.
     signal_variance, residual_variance : float
@@ -191,7 +192,7 @@ MIN_WIDTH = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowPart:
+class LabelRound:
     """The private labels of one round, and how each was randomised.
 
     Attributes
@@ -248,47 +249,70 @@ def in_bounds(intervals: Intervals, bounds: Pair) -> Intervals:
 @limit_libraries()
 def draw_rounds(
     access: LabelAccess, sum_model: SumModel, plan: Plan, noise: UnitNoise, ends: Array, announce: Announce
-) -> tuple[list[RowPart], Posterior]:
+) -> tuple[list[LabelRound], Posterior]:
     """Release every label exactly once, in rounds with these boundaries; raise if that failed.
 
     Also returned is the linear model on which the last round was centred.
     """
-    table, label_summary = sum_model.table, sum_model.label_summary
-    residuals = Residuals.uniform(label_summary.width)
-    parts: list[RowPart] = []
+    rounds: list[LabelRound] = []
+    table, summary, earlier = sum_model.table, sum_model.label_summary, sum_model.earlier
+    rows_of_model = table.rows + (0 if earlier is None else earlier.measurements.rows)
     for number, rows in enumerate(round_rows(ends, table.rows)):
         announce(f"round {number + 1} of {ends.size - 1}")
-        ensemble = ensemble_of(parts, sum_model, quick=True)
-        if parts or sum_model.sums or sum_model.earlier is not None:
-            residuals = Residuals.of_variance(ensemble.error, label_summary.width)
-        risk = partial(
-            learner_risk,
-            spectrum=table.spectrum,
-            signal_variance=label_summary.variance / 2,
-            residual_variance=ensemble.residual_variance,
-            rows=table.rows + (0 if sum_model.earlier is None else sum_model.earlier.measurements.rows),
-        )
-        interval = design_interval(residuals, noise, risk)
+        ensemble = ensemble_of(rounds, sum_model, quick=True)
+        residuals = Residuals.uniform(summary.width)
+        if rounds or sum_model.sums or earlier is not None:
+            residuals = Residuals.of_variance(ensemble.error, summary.width)
+        interval = round_interval(residuals, ensemble, table, summary, noise, rows_of_model)
         mechanism = plan.request.design(interval.unit_prior(), plan.epsilon, access.rows)
         if rows.size:
             centre = ensemble.predict(table, rows)
-            limits = label_summary.limits
-            intervals = place_intervals(centre, interval, mechanism, limits)
-            positions = RowIntervals(rows, intervals.low, intervals.widths, limits)
-            unit = np.asarray(mechanism.channel.debias(access.randomize(mechanism, positions).values))
-            labels = intervals.offset + intervals.scale * unit
-            private = PrivateRows(rows, labels, float(intervals.noise.mean()), number)
-            parts.append(
-                RowPart(
-                    private=private,
-                    mechanism=mechanism,
-                    unit=unit,
-                    intervals=intervals,
-                    observation=private.observation(table, limits.middle),
-                )
-            )
+            intervals = place_intervals(centre, interval, mechanism, summary.limits)
+            rounds.append(_draw_round(access, sum_model, rows, number, mechanism, intervals))
     access.require_all_randomized()
-    return parts, ensemble.linear
+    return rounds, ensemble.linear
+
+
+def round_interval(
+    residuals: Residuals,
+    ensemble: Ensemble,
+    table: FeatureTable,
+    summary: LabelSummary,
+    noise: UnitNoise,
+    rows: int,
+) -> ClippingInterval:
+    """Return the interval of a round, for a model that so many rows are fitted to at last."""
+    risk = partial(
+        learner_risk,
+        spectrum=table.spectrum,
+        signal_variance=summary.variance / 2,
+        residual_variance=ensemble.residual_variance,
+        rows=rows,
+    )
+    return design_interval(residuals, noise, risk)
+
+
+def _draw_round(
+    access: LabelAccess,
+    sum_model: SumModel,
+    rows: Index,
+    number: int,
+    mechanism: Mechanism,
+    intervals: Intervals,
+) -> LabelRound:
+    """Randomise the labels of a round, each in its interval."""
+    limits = sum_model.label_summary.limits
+    positions = RowIntervals(rows, intervals.low, intervals.widths, limits)
+    unit = np.asarray(mechanism.channel.debias(access.randomize(mechanism, positions).values))
+    labels = intervals.offset + intervals.scale * unit
+    private = PrivateRows(rows, labels, float(intervals.noise.mean()), number)
+    return LabelRound(
+        private=private,
+        mechanism=mechanism,
+        unit=unit,
+        intervals=intervals,
+        observation=private.observation(sum_model.table, limits.middle),
+    )
 
 
 def round_rows(ends: Array, rows: int) -> list[Index]:
@@ -298,52 +322,52 @@ def round_rows(ends: Array, rows: int) -> list[Index]:
     return [np.sort(order[start:end]) for start, end in pairwise(boundaries)]
 
 
-def ensemble_of(parts: Sequence[RowPart], sum_model: SumModel, *, quick: bool = False) -> Ensemble:
+def ensemble_of(rounds: Sequence[LabelRound], sum_model: SumModel, *, quick: bool = False) -> Ensemble:
     """Fit the model to all labels and sums that were released so far."""
-    if not parts:
+    if not rounds:
         return sum_model.ensemble()
     data = TrainingData(
         table=sum_model.table,
         label_summary=sum_model.label_summary,
-        labels=[part.private for part in parts],
-        observations=[part.observation for part in parts],
+        labels=[labels.private for labels in rounds],
+        observations=[labels.observation for labels in rounds],
         sums=sum_model.observations,
         earlier=sum_model.earlier,
     )
     return fit_ensemble(data, quick=quick)
 
 
-def new_measurements(parts: Sequence[RowPart], sum_model: SumModel, residual_variance: float) -> Measurements:
+def new_measurements(rounds: Sequence[LabelRound], sum_model: SumModel, residual_variance: float) -> Measurements:
     """Return the measurements of the rows of a fit or update."""
     return Measurements.of_fit(
         sum_model.table,
         sum_model.sums,
-        [part.private for part in parts],
-        [part.observation for part in parts],
+        [labels.private for labels in rounds],
+        [labels.observation for labels in rounds],
         residual_variance,
     )
 
 
 def learn_interactions(
-    parts: Sequence[RowPart], sum_model: SumModel, linear: Posterior
-) -> tuple[list[RowPart], SumModel]:
+    rounds: Sequence[LabelRound], sum_model: SumModel, linear: Posterior
+) -> tuple[list[LabelRound], SumModel]:
     """Learn length scales from released labels and sums, and return both with the features that follow.
 
     ``linear`` is the model before the last round of labels.
     """
     if not sum_model.sums or not can_learn(sum_model.table):
-        return list(parts), sum_model
+        return list(rounds), sum_model
     learnt = learn_length_scales(
         sum_model.table,
         linear,
         sum_model.limits,
         sum_model.sums,
-        [part.private for part in parts],
+        [labels.private for labels in rounds],
         start=sum_model.length_scales,
     )
     model = replace(sum_model.with_length_scales(learnt), residual_variance=linear.residual_variance)
     middle = model.limits.middle
     return [
-        replace(part, observation=part.private.observation(model.table, middle, part.observation))
-        for part in parts
+        replace(labels, observation=labels.private.observation(model.table, middle, labels.observation))
+        for labels in rounds
     ], model

@@ -342,7 +342,7 @@ def fit_ensemble(data: TrainingData, *, quick: bool = False) -> Ensemble:
     precisions = [item.count / (item.noise_variance + linear.residual_variance) for item in labels]
     noise = rows / sum(precisions)  # of a row, harmonic mean
     variance = linear.signal_variance + linear.residual_variance
-    unlearnt = explained_risk(data.table.spectrum, linear.signal_variance, noise / rows)
+    unlearnt = float(explained_risk(data.table.spectrum, linear.signal_variance, noise / rows))
     error = min(variance, linear.residual_variance + unlearnt)
     plain = Ensemble(linear, None, 0.0, linear.residual_variance, error, summary)
     if data.earlier is not None and data.labels[-1].rows.size < _MIN_UPDATE:

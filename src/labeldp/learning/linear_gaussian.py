@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import get_lapack_funcs
+from scipy.sparse import csc_array
 
 from labeldp._values import Array, Index, Mask, Numbers, Small
 
@@ -324,6 +325,44 @@ class DualGaussian(LinearGaussian):
         return np.asarray(slopes)
 
 
+@dataclass(frozen=True, slots=True)
+class GroupRisk:
+    """The Bayes risk of a model with unit prior variances, if one noisy sum is measured for each group of rows.
+
+    Attributes
+    ----------
+    rows : array, rows × features
+        A sample of the rows.
+    weight : float
+        The number of rows that each of them stands for.
+    gram : array
+        Mean products of their features.
+    precision : array
+        AᵀA of earlier measurements.
+    noise_variance, residual_variance : float
+        Variance of the noise of a sum, and of a label that features do not explain.
+    """
+
+    rows: Small
+    weight: float
+    gram: Array
+    precision: Array
+    noise_variance: float
+    residual_variance: float
+
+    def assess(self, group: Index, count: int) -> tuple[float, Array]:
+        """Return the risk of so many groups, and its descent where a row joins a group, features × groups."""
+        ones = np.ones(group.size, dtype=np.float32)
+        members = csc_array((ones, group, np.arange(group.size + 1)), shape=(count, group.size))
+        sums = np.asarray(members @ self.rows, dtype=np.float64)
+        sizes = self.weight * np.bincount(group, minlength=count)
+        root = 1 / np.sqrt(self.noise_variance + sizes * self.residual_variance)
+        design = self.weight * sums * root[:, None]
+        gram = self.precision + design.T @ design
+        model = PrimalGaussian(np.ones(len(gram)), gram, np.zeros(len(gram)), 0.0, design=design)
+        return model.risk(self.gram), -root * model.risk_gradient(self.gram).T
+
+
 def solve_priors(
     observations: Sequence[Observation],
     owner: Index,
@@ -405,7 +444,7 @@ def _submatrix(matrix: Small, is_used: Mask) -> Small:
     return np.concatenate([np.concatenate([matrix[rows, columns] for columns in runs], axis=1) for rows in runs])
 
 
-def explained_risk(spectrum: Array, signal: float, noise: float) -> float:
+def explained_risk(spectrum: Array, signal: float, noise: float | Array) -> Array:
     """Return the risk Σ sv/(s + v) for orthogonal features: the sum of posterior variances of their weights.
 
     Parameters
@@ -414,13 +453,13 @@ def explained_risk(spectrum: Array, signal: float, noise: float) -> float:
         The eigenvalues of the mean products of features.
     signal : float
         The prior variance of a weight; s is an eigenvalue times this.
-    noise : float
-        v: the variance of the error of a row, over the number of rows.
+    noise : float or array
+        v: the variance of the error of a row, over the number of rows. Of an array, there is a risk for each.
 
     Examples
     --------
-    >>> explained_risk(np.array([1.0, 3.0]), 1.0, 1.0)
-    1.25
+    >>> explained_risk(np.array([1.0, 3.0]), 1.0, np.array([1.0, 0.0])).tolist()
+    [1.25, 0.0]
     """
-    strength = spectrum * signal
-    return float((strength * noise / (strength + noise)).sum())
+    strength, variance = spectrum * signal, np.asarray(noise)[..., None]
+    return np.asarray((strength * variance / (strength + variance)).sum(axis=-1))

@@ -160,14 +160,14 @@ class ModelReleaseRegressor(PrivateRegressor):
         """Charge the ledger, release sums and labels of further rows, and fit the model to all measurements."""
         plan, ends = plan_update(request, access.rows, earlier.measurements.rows)
         digests = row_digests(table.X)
-        parts, sum_model, _, terms = self._release(request, plan, table, access, ends, earlier, y=y)
+        rounds, sum_model, _, terms = self._release(request, plan, table, access, ends, earlier, y=y)
         if hasattr(self, "_rows_seen"):  # a model that was loaded does not know the rows of its fit
             self._rows_seen = np.append(self._rows_seen, digests)
-        new = new_measurements(parts, sum_model, sum_model.residual_variance)
+        new = new_measurements(rounds, sum_model, sum_model.residual_variance)
         self._measurements = earlier.measurements.add(new, sum_model.residual_variance)
         self.terms_ = self.terms_.updated(terms)
         self._announce("model")
-        self._ensemble = ensemble_of(parts, sum_model)
+        self._ensemble = ensemble_of(rounds, sum_model)
         self.weakness_ = self._weakness(table.X)
 
     def request(self) -> FitRequest:

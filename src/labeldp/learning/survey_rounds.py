@@ -7,7 +7,6 @@ answer's position in the interval, clipped to 0 and 1. A round is planned from p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,11 @@ from labeldp.learning.fit_plan import FREE_SUMMARY, FitRequest
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.label_rounds import (
     Residuals,
-    design_interval,
     in_bounds,
-    learner_risk,
     place_intervals,
+    round_interval,
 )
-from labeldp.learning.learner import Ensemble
+from labeldp.learning.ensemble import Ensemble
 from labeldp.learning.sum_model import SumModel
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.reports import Intervals
@@ -97,14 +95,8 @@ def plan_round(
     limits, budget = LabelBounds(bounds), Epsilon(epsilon)
     request = FitRequest(epsilon=budget, bounds=limits, trust="local")
     table, ensemble, residuals = _predict_respondents(X, model)
-    risk = partial(
-        learner_risk,
-        spectrum=table.spectrum,
-        signal_variance=FREE_SUMMARY.variance / 2,
-        residual_variance=ensemble.residual_variance,
-        rows=parse_integer(rows, "rows"),
-    )
-    interval = design_interval(residuals, request.unit_noise(budget), risk)
+    noise, count = request.unit_noise(budget), parse_integer(rows, "rows")
+    interval = round_interval(residuals, ensemble, table, FREE_SUMMARY, noise, count)
     mechanism = request.design(interval.unit_prior(), budget, rows)
     centre = ensemble.predict(table, np.arange(table.rows))
     intervals = in_bounds(place_intervals(centre, interval, mechanism, FREE_SUMMARY.limits), limits)
