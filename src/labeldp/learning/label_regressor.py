@@ -194,25 +194,14 @@ class LabelReleaseRegressor(PrivateRegressor):
     @np.errstate(all="ignore")  # as in a fit to labels
     @limit_libraries()
     def _learn_reports(self, table: FeatureTable, reports: Reports) -> None:
-        """Fit the model to the unbiased labels of reports, those of each mechanism with the same noise."""
-        low, high = reports.bounds
-        units = (unbiased_labels(reports) - low) / (high - low)
-        variances = [variance / (high - low) ** 2 for variance in reports.noise_variances]
-        parts = [
-            PrivateRows(rows, units[rows], variance, 0)
-            for (rows, _), variance in zip(reports.by_mechanism(), variances, strict=True)
-        ]
-        if (
-            reports.intervals is None
-        ):  # trees are judged on rows of the last part: later rounds follow from earlier
-            parts.sort(key=lambda part: part.rows.size)
+        """Fit the model to the unbiased labels of reports."""
+        labels = _private_rows(reports)
         self.ledger_, self.terms_ = None, reports.terms
         self._public, self._ensemble, self.estimator_ = replace(table.public, exact=False), None, None
         self.release_ = _release_of_reports(reports)
         if self.estimator is None:
-            observations = [rows.observation(table, FREE_SUMMARY.middle) for rows in parts]
-            data = TrainingData(table=table, label_summary=FREE_SUMMARY, labels=parts, observations=observations)
-            self._ensemble = fit_ensemble(data)
+            data = TrainingData(table=table, label_summary=FREE_SUMMARY, labels=labels, observations=())
+            self._ensemble = fit_ensemble(data.observed())
         else:
             self.estimator_ = self._fit_own(table.X)
         self.weakness_ = self._weakness(table.X)
@@ -306,6 +295,20 @@ def _refuse_other_parameters(model: LabelReleaseRegressor, reports: Any) -> None
             raise ParameterError(
                 Setting(name), " is settled for reports, by the card or by the respondents: leave it out"
             )
+
+
+def _private_rows(reports: Reports) -> list[PrivateRows]:
+    """Return the unbiased labels of reports, those of each mechanism with the same noise, in unit scale.
+
+    Trees are judged on the last ones: labels of later rounds, or those of most rows where there are no rounds.
+    """
+    low, high = reports.bounds
+    units = (unbiased_labels(reports) - low) / (high - low)
+    labels = [
+        PrivateRows(rows, units[rows], variance / (high - low) ** 2, 0)
+        for (rows, _), variance in zip(reports.by_mechanism(), reports.noise_variances, strict=True)
+    ]
+    return labels if reports.intervals is not None else sorted(labels, key=lambda item: item.rows.size)
 
 
 def _release_of_reports(reports: Reports) -> RowRelease:

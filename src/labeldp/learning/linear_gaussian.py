@@ -102,23 +102,18 @@ class Observation:
         """
         if len(observations) < 2:
             return list(observations)
-        precision = np.array([1 / each.variance(residual_variance) for each in observations])
-        counts = np.array([each.count for each in observations], dtype=np.float64)
+        precision = np.array([1 / item.variance(residual_variance) for item in observations])
+        counts = np.array([item.count for item in observations], dtype=np.float64)
         weights = precision * (counts.sum() / (counts @ precision))
-        pairs = list(zip(weights.tolist(), observations, strict=True))
-        gram = np.zeros_like(observations[0].gram)
-        for weight, each in pairs:
-            gram += np.float32(weight) * each.gram
         shares = weights * counts / counts.sum()
-        pooled = cls(
-            gram,
-            np.asarray(sum(weight * each.moment for weight, each in pairs)),
-            float(sum(weight * each.square for weight, each in pairs)),
-            int(counts.sum()),
-            float(shares @ [each.rows for each in observations]),
-            float(shares @ [each.noise_variance for each in observations]),
-        )
-        return [pooled]
+        gram, moment, square = np.zeros_like(observations[0].gram), np.zeros_like(observations[0].moment), 0.0
+        for weight, item in zip(weights.tolist(), observations, strict=True):
+            gram += np.float32(weight) * item.gram
+            moment += weight * item.moment
+            square += weight * item.square
+        rows = float(shares @ [item.rows for item in observations])
+        noise_variance = float(shares @ [item.noise_variance for item in observations])
+        return [cls(gram, moment, square, int(counts.sum()), rows, noise_variance)]
 
     def without(self, held_out: Observation) -> Observation:
         """Return the observation without some of its values."""

@@ -142,32 +142,58 @@ def average_priors(
     strengths : array, optional
         The prior variance of a weight of each feature over that of its block; by default 1.
     """
-    if block[-1] != INTERACTIONS:
+    options, without_signal = _with_constants(priors, with_interactions=block[-1] == INTERACTIONS)
+    shares, signal, residual = (np.array(column) for column in zip(*options, strict=True))
+    log_evidence, weights = _solve_grid(
+        observations, block, strengths, (shares, signal, residual), mean_variance=mean_variance
+    )
+    log_odds = log_prior_odds * (shares[:, INTERACTIONS] > 0)
+    probability = _probabilities(log_evidence + log_odds, without_signal)
+    return Posterior(
+        weights=(probability @ weights).astype(np.float32),
+        mean=mean,
+        signal_variance=float(probability @ signal),
+        residual_variance=float(probability @ residual),
+        top_priors=_top_priors(options, probability, without_signal),
+        block_variances=tuple((probability * signal) @ shares),
+    )
+
+
+def _with_constants(priors: Priors, *, with_interactions: bool) -> tuple[Priors, int]:
+    """Return priors without features, then those with features that there are; and the number of the first."""
+    if not with_interactions:
         priors = tuple(prior for prior in priors if not prior.block_shares[INTERACTIONS])
     totals = sorted({prior.signal_variance + prior.residual_variance for prior in priors})
-    options = (*(Prior((0.0,) * BLOCKS, 0.0, total) for total in totals), *priors)
-    shares, signal, residual = (np.array(column) for column in zip(*options, strict=True))
+    constants = [Prior((0.0,) * BLOCKS, 0.0, total) for total in totals]
+    return (*constants, *priors), len(totals)
+
+
+def _solve_grid(
+    observations: Sequence[Observation],
+    block: Index,
+    strengths: Array | None,
+    grid: tuple[Array, Array, Array],
+    *,
+    mean_variance: float,
+) -> tuple[Array, Array]:
+    """Return the log evidence of priors, -∞ for unlikely ones, and their weights, priors × features.
+
+    ``grid`` has the block shares, the signal variance and the residual variance of each prior.
+    """
+    shares, signal, residual = grid
     owner = np.append(block, BLOCKS)  # the constant is a block of its own
     relative = np.append(np.ones(block.size) if strengths is None else strengths, 1.0)
-    block_variances = np.column_stack([shares * signal[:, None], np.full(len(options), mean_variance)])
+    block_variances = np.column_stack([shares * signal[:, None], np.full(signal.size, mean_variance)])
+    log_evidence = np.full(signal.size, -np.inf)
+    weights = np.zeros((signal.size, owner.size))
     search = _GridSearch(shares, signal, residual, block)
-    log_evidence = np.full(len(options), -np.inf)
-    weights = np.zeros((len(options), owner.size))
     while (reached := search.reach(log_evidence)).size:
         for variance in np.unique(residual[reached]):
             selected = reached[residual[reached] == variance]
             log_evidence[selected], weights[selected] = solve_priors(
                 observations, owner, relative, block_variances[selected], variance
             )
-    probability = _probabilities(log_evidence + log_prior_odds * (shares[:, INTERACTIONS] > 0), len(totals))
-    return Posterior(
-        weights=(probability @ weights).astype(np.float32),
-        mean=mean,
-        signal_variance=float(probability @ signal),
-        residual_variance=float(probability @ residual),
-        top_priors=_top_priors(options, probability, len(totals)),
-        block_variances=tuple((probability * signal) @ shares),
-    )
+    return log_evidence, weights
 
 
 def _probabilities(log_evidence: Array, without_signal: int) -> Array:
