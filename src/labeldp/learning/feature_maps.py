@@ -19,8 +19,10 @@ from sklearn.utils.extmath import randomized_svd
 from labeldp._values import Array, Small
 
 BLOCKS = 5
+"""The number of blocks of features."""
+
 INTERACTIONS = BLOCKS - 1
-"""The number of blocks of features, and the position of the last one, which is empty until lengths are learnt."""
+"""The position of the last block, which is empty until length scales are learnt."""
 
 _TILE = 256
 """Rows that are multiplied at once: they fit into a processor's cache."""
@@ -41,8 +43,10 @@ _GRID = np.linspace(0.0, 1.0, 201)
 """Quantiles, in steps of half a percent of the rows: their codes fit into a byte."""
 
 _DIRECTIONS = 100
+"""The largest number of directions of a projection."""
+
 _SAMPLE = 10_000
-"""Directions, and rows at random by which they are found."""
+"""The largest number of rows, at random, by which directions are found."""
 
 FREQUENCIES = 150
 """Of the interactions: each has a cosine and a sine."""

@@ -181,12 +181,8 @@ class PublicFeatures:
         scale = columns.std(axis=0)
         scale = np.where(varies(scale, center), scale, 1.0)
         scale[count:] = sources.level_scales(columns[:, count:])
-        directions = direction_ranks = None
-        if count > ALL_PAIRS:
-            standard = _standardise(quantities, center[:count], scale[:count])
-            sample = standard[rng.permutation(len(quantities))[:_DIRECTION_ROWS]]
-            directions = np.linalg.svd(sample, full_matrices=False)[2][:PAIRED].T
-            direction_ranks = quantiles(standard @ directions)
+        standard = _standardise(quantities, center[:count], scale[:count])
+        directions = _paired_directions(standard, rng)
         heavy = 1 / np.sqrt(rng.chisquare(3, FOURIER) / 3)  # lengths of all sizes
         unscaled = cls(
             sources=sources,
@@ -194,7 +190,7 @@ class PublicFeatures:
             scale=scale,
             ranks=quantiles(columns),
             directions=directions,
-            direction_ranks=direction_ranks,
+            direction_ranks=None if directions is None else quantiles(standard @ directions),
             weights=rng.normal(size=(count, FOURIER)) / np.sqrt(max(1, count)) * heavy,
             phases=rng.uniform(0, 2 * np.pi, FOURIER),
             waves=wave_count(count),
@@ -208,18 +204,21 @@ class PublicFeatures:
     def _scaled(self, X: Any) -> PublicFeatures:
         """Return the maps with features centred, and blocks scaled, by some rows."""
         block = np.repeat(np.arange(BLOCKS), self.block_sizes())
-        means, squares = np.zeros(block.size), np.zeros(block.size)
-        unscaled = replace(self, means=means, norms=np.ones(block.size), block=block)
-        for piece in slices(X.shape[0]):
-            columns, _, ranks = unscaled.locate(X[piece])
-            features = unscaled.transform(columns, ranks)
-            raw = features[:, :-1].T.astype(np.float64)
-            means = means + raw.sum(axis=1) / X.shape[0]
-            squares += np.einsum("ij,ij->i", raw, raw) / X.shape[0]
-        variance = np.maximum(squares - means**2, 0.0)
-        deviation = np.sqrt(np.bincount(block, variance, BLOCKS))
+        unscaled = replace(self, means=np.zeros(block.size), norms=np.ones(block.size), block=block)
+        means, variances = unscaled._moments(X)
+        deviation = np.sqrt(np.bincount(block, variances, BLOCKS))
         norms = np.where(deviation > 1e-6, deviation, 1.0)
         return replace(unscaled, means=means, norms=norms[block])
+
+    def _moments(self, X: Any) -> tuple[Array, Array]:
+        """Return the mean and the variance of each feature over some rows."""
+        means, squares = np.zeros(self.block.size), np.zeros(self.block.size)
+        for piece in slices(X.shape[0]):
+            columns, _, ranks = self.locate(X[piece])
+            features = self.transform(columns, ranks)[:, :-1].T.astype(np.float64)
+            means += features.sum(axis=1) / X.shape[0]
+            squares += np.einsum("ij,ij->i", features, features) / X.shape[0]
+        return means, np.maximum(squares - means**2, 0.0)
 
     def with_length_scales(self, lengths: Array, ranks: Small) -> PublicFeatures:
         """Return the maps with interactions on these lengths of sources, scaled by the ranks of some rows."""
@@ -382,6 +381,14 @@ def _standardise(columns: Array, center: Array, scale: Array) -> Array:
     return np.clip((columns - center) / scale, -_OUTLIER, _OUTLIER)
 
 
+def _paired_directions(standard: Array, rng: np.random.Generator) -> Array | None:
+    """Return the leading directions of quantities that are paired; None if there are few quantities."""
+    if standard.shape[1] <= ALL_PAIRS:
+        return None
+    sample = standard[rng.permutation(len(standard))[:_DIRECTION_ROWS]]
+    return np.asarray(np.linalg.svd(sample, full_matrices=False)[2][:PAIRED].T)
+
+
 def wave_count(columns: int) -> int:
     """Return the number of waves of a column: fewer if there are many columns."""
     return WAVES if columns <= FEW_COLUMNS else FEW_WAVES
@@ -402,8 +409,10 @@ _SAMPLE = 10_000
 """Rows at most, evenly spread, that stand for all rows of a table."""
 
 _SPECTRUM_WEIGHTS = np.array([0.4, 0.3, 0.2, 0.1, 0.2])
+"""The weight of each block in the spectrum."""
+
 _EIGENVALUES = 400
-"""The weight of each block in the spectrum, and how many eigenvalues it has at most; the others are next to 0."""
+"""The largest number of eigenvalues of the spectrum; others are next to 0."""
 
 
 class FeatureTable:

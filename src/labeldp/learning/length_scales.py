@@ -347,17 +347,19 @@ class MarginalLikelihood:
             bounds=[(-_MAX_DEVIATIONS, _MAX_DEVIATIONS)] * (self.sds.size + start.size),
             options={"maxiter": steps, "maxfun": 2 * steps, "ftol": _PRECISION},
         )
-        covariance = optimum.hess_inv.todense()[self.sds.size :, self.sds.size :]
+        learnt, log_volume = self._integrate(center, optimum.x, optimum.hess_inv.todense())
+        return log_volume - float(optimum.fun), learnt
+
+    def _integrate(self, center: Array, optimum: Array, covariance: Array) -> tuple[LengthScales, float]:
+        """Return the length scales of an optimum, and the log volume of their posterior."""
+        covariance = covariance[self.sds.size :, self.sds.size :]
         variances = np.clip(np.linalg.eigvalsh((covariance + covariance.T) / 2), 1e-12, 1.0)
         log_volume = 0.5 * float(np.log(variances).sum())
-        point = optimum.x[self.sds.size :]
+        categories, point = optimum[_BLOCKS : self.sds.size], optimum[self.sds.size :]
+        strengths = np.ones(center.size)
+        strengths[center.size - self.categories :] = np.exp(_SD_LOG_CATEGORY * categories)
         log_prior_odds = _LOG_PRIOR_ODDS - 0.5 * float(point @ point) + log_volume
-        strengths = np.ones(start.size - 1)
-        strengths[strengths.size - self.categories :] = np.exp(
-            _SD_LOG_CATEGORY * optimum.x[_BLOCKS : self.sds.size]
-        )
-        learnt = LengthScales(_length_scales(center, point), strengths, log_prior_odds, center, point)
-        return log_volume - float(optimum.fun), learnt
+        return LengthScales(_length_scales(center, point), strengths, log_prior_odds, center, point), log_volume
 
     def center_by_effects(self, learnt: LengthScales) -> Array:
         """Return log length scales that are short for sources with large linear and additive effects."""
@@ -375,9 +377,9 @@ class MarginalLikelihood:
         length_scales = _length_scales(center, point[self.sds.size :])
         features, averages = self._cosine_features(length_scales)
         model = self._condition(point[: self.sds.size], averages)
+        log_evidence, by_weight = model.log_evidence, model.strength_gradient()
         by_average = model.design_gradient(self.interactions).astype(self.kind)
         by_length_scale = self._chain_to_length_scales(length_scales, features, by_average)
-        by_weight = model.strength_gradient()
         by_block = np.bincount(self.owner, by_weight, _BLOCKS + 1)[:_BLOCKS]
         by_category = np.bincount(self.category, by_weight[self.levels], self.categories)
         gradient = np.concatenate(
@@ -387,7 +389,7 @@ class MarginalLikelihood:
                 _SD_LOG_LENGTH_SCALE * by_length_scale,
             ]
         )
-        return float(0.5 * point @ point - model.log_evidence), np.asarray(point - gradient, dtype=np.float64)
+        return float(0.5 * point @ point - log_evidence), np.asarray(point - gradient, dtype=np.float64)
 
     def _strengths(self, point: Array) -> Array:
         """Return the prior variances of weights: of each block, and of the constant."""

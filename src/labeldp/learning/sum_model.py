@@ -157,6 +157,16 @@ class SumModel:
         query = replace(query, row_rules=row_rules, groups=groups.sizes.size)
         return self.with_sums(query.measure(access, groups, epsilon))
 
+    def add_stage(self, access: LabelAccess, query: GroupSums, epsilon: Fraction) -> tuple[SumModel, GroupSums]:
+        """Return the model with further sums and its error measured, and the sums of residuals that may follow."""
+        model = self.add_sums(access, query, epsilon)
+        predictor = model.predictor()
+        prediction = predictor.of(model.table)
+        row_rules = RowRules(predictor=predictor, prediction=prediction)
+        model = replace(model, start=prediction) if not self.sums else model
+        model = model.measure_error(access, row_rules)
+        return model, model.residual_sums(row_rules, access.remaining)
+
     def with_sums(self, sums: NoisySums) -> SumModel:
         """Return the model fitted to further sums."""
         model = replace(self, sums=(*self.sums, sums))._fitted()
@@ -305,14 +315,7 @@ def fit_sums(table: FeatureTable, limits: Limits, access: LabelAccess, labels_sh
         table = table.with_length_scales(equal_length_scales(table.sources), np.ones(table.sources), 0.0)
     model, query = SumModel.before_sums(table, limits), GroupSums(limits)
     for stage, share in enumerate(split.stage_shares(rows_epsilon, with_length_scales=learns_length_scales)):
-        model = model.add_sums(access, query, share.of(access))
-        predictor = model.predictor()
-        prediction = predictor.of(model.table)
-        row_rules = RowRules(predictor=predictor, prediction=prediction)
-        if stage == 0:
-            model = replace(model, start=prediction)
-        model = model.measure_error(access, row_rules)
-        query = model.residual_sums(row_rules, access.remaining)
+        model, query = model.add_stage(access, query, share.of(access))
         if not learns_length_scales:
             continue
         model = model.learn_length_scales()
