@@ -40,7 +40,7 @@ def test_the_average_over_priors_is_that_of_dense_formulas():
     X = np.random.default_rng(0).normal(size=(90, 4))
     table = FeatureTable.fit(X)
     labels, block, rows = X[:, 3] + 0.1 * X[:, 1], table.public.block, np.arange(90)
-    priors = prior_grid(6.0, few=True)[::5]
+    priors = prior_grid(6.0, coarse=True)[::5]
     observed = [table.observation(rows, labels, 0.3)]
     model = average_priors(observed, block, priors, mean=0.0, mean_variance=3.0)
     features, totals = table.features(rows).astype(float), sorted({e + r for _, e, r in priors})

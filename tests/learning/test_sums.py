@@ -225,7 +225,7 @@ def test_rows_have_the_same_group_and_prediction_in_any_batch(columns):
     order = np.random.default_rng(1).permutation(320)
     for known in (query.row_rules for query in queries):
         for rows in (order[:1], order[1:18], order[18:]):
-            again = known.alone().on(table.X[rows])
+            again = known.without_rows().on(table.X[rows])
             assert known.group is None or (again.group == known.group[rows]).all()
             assert known.prediction is None or (again.prediction == known.prediction[rows]).all()
 

@@ -69,7 +69,7 @@ def refuse_arguments(y: Any, options: RowOptions) -> None:
     """Refuse a fit without labels, and arguments that it does not know."""
     if unknown := sorted(options.keys() - RowOptions.__annotations__.keys()):
         raise ParameterError(
-            f"fit does not take {', '.join(unknown)}: weights would change how much one label can move "
+            f"fit does not take {', '.join(unknown)}: weights would change the influence of a label on "
             "the result, and with it the guarantee; leave them out"
         )
     if y is None:
@@ -261,7 +261,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         finally:
             self._scope = None
 
-    @np.errstate(all="ignore")  # a user's strict settings must not lose what is paid for
+    @np.errstate(all="ignore")  # a user's strict settings must not lose a paid release
     def fit_table(self, request: FitRequest, table: FeatureTable, access: LabelAccess, *, y: Any = None) -> None:
         """Charge the ledger, release sums and labels, and fit the model to them.
 
@@ -337,7 +337,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         report_step(step)
 
     def _weakness(self, X: Any) -> str | None:
-        """Return a sentence on what is wrong with the model, from private values only; None if nothing is."""
+        """Return a sentence on a weakness of the model, from private values only; None if there is none."""
         return describe_weakness(*self._fitted_units(X), self._scale.bounds)
 
     def _fitted_units(self, X: Any) -> tuple[Array, float]:
@@ -394,12 +394,12 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self.terms_.secure
 
     def summary(self) -> str:
-        """Return what a fit released and cost, for people."""
+        """Return the releases and the cost of a fit, for people."""
         check_is_fitted(self)
         return self.terms_.summary("model", model=type(self).__name__)
 
     def _repr_html_(self) -> str:
-        """Show, in a notebook, what a fit released and cost; before a fit, scikit-learn's diagram."""
+        """Show, in a notebook, the releases and the cost of a fit; before a fit, scikit-learn's diagram."""
         if not hasattr(self, "terms_"):
             return str(estimator_html_repr(self))
         return self.terms_.html("model", code=repr(self), model=type(self).__name__)
@@ -407,16 +407,16 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
-    def to_card(self, **more: Any) -> str:
+    def to_card(self, **entries: Any) -> str:
         """Return a card for whoever gets the model: JSON with a checksum, and no label in it.
 
         Parameters
         ----------
-        **more : pure data
+        **entries : pure data
             Further public entries, such as which files the model is in.
         """
         check_is_fitted(self)
-        return self.terms_.to_card("labeldp.model", model=type(self).__name__, **more)
+        return self.terms_.to_card("labeldp.model", model=type(self).__name__, **entries)
 
     def predict(self, X: Any) -> Array:
         """Predict labels.
@@ -443,14 +443,14 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return LabelScale(self.terms_.bounds[0], self.terms_.label_transform)
 
     def importances(self, X: Any, *, repeats: int = 5) -> dict[str, float]:
-        """Return by how much each column moves the model's predictions for public rows; it costs nothing.
+        """Return the effect of each column on the model's predictions for public rows; it costs nothing.
 
         Parameters
         ----------
         X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
             Public rows, such as those of the fit.
         repeats : int
-            How often each column is shuffled.
+            The number of times that each column is shuffled.
 
         Returns
         -------

@@ -90,7 +90,7 @@ class EarlierFit:
 
 
 def describe_weakness(units: Array, spread: float, bounds: Pair) -> str | None:
-    """Return a sentence on what is wrong with a model, judged by its predictions; None if nothing is.
+    """Return a sentence on a weakness of a model, judged by its predictions; None if there is none.
 
     Parameters
     ----------

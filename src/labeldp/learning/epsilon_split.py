@@ -42,12 +42,19 @@ class Share(NamedTuple):
 
 
 BOUNDS_SUSPECTED = Share(0.12, 16)
+"""Pays for the test whether bounds are far too wide, where rows · ε is too small to look for a range."""
+
 BOUNDS_TESTED = Share(0.05, 40)
+"""Pays for that test elsewhere."""
+
 RANGE_WIDTH = Share(0.2, 200)
+"""Pays for the width of the range."""
+
 RANGE_POSITION = Share(0.25, 100)
+"""Pays for the position of the range."""
+
 SPREAD = Share(0.1, 80)
-"""Shares for statistics other than sums. Both ``BOUNDS_`` shares pay for the test whether the bounds are far too
-wide: the first where rows · ε is too small to look for a range, the second elsewhere."""
+"""Pays for counts that measure the spread of residuals."""
 
 THREE_STAGES = (Share(0.2), Share(0.375))
 """Shares of the first two stages where length scales of columns are learnt; the third gets the rest."""
@@ -62,17 +69,29 @@ TWO_STAGES_WORTH = 50
 """Between these fractions, the first stage gets the ε for which rows · ε is this number."""
 
 FEWEST_FOR_GROUPS = 60
-FEWEST_FOR_RANGE = 200
-FEWEST_FOR_SPREAD = 500
-FEWEST_FOR_LENGTHS = 1000
-"""The least rows · ε for sums by group, for a search for the range, for counts that measure the spread, and for a
-third stage, from which length scales of columns are learnt."""
+"""The least rows · ε for sums by group."""
 
-LABELS_FROM, LABELS_GROWTH = 400, 0.55
-LEAST_FOR_LABELS, MOST_FOR_LABELS = 0.01, 0.9
-"""The labels' share of ε is ``LABELS_GROWTH`` · log10(rows · ε² / ``LABELS_FROM``), clipped to
-[``LEAST_FOR_LABELS``, ``MOST_FOR_LABELS``]. It grows because more rows reduce the noise of sums faster than that
-of labels: as 1/(rows · ε) and as 1/√(rows · ε²)."""
+FEWEST_FOR_RANGE = 200
+"""The least rows · ε for a search for the range."""
+
+FEWEST_FOR_SPREAD = 500
+"""The least rows · ε for counts that measure the spread."""
+
+FEWEST_FOR_LENGTHS = 1000
+"""The least rows · ε for a third stage, from which length scales of columns are learnt."""
+
+LABELS_FROM = 400
+"""The rows · ε² from which labels get a share of ε that grows."""
+
+LABELS_GROWTH = 0.55
+"""The growth of that share with log10(rows · ε²): more rows reduce the noise of sums faster than that of labels,
+as 1/(rows · ε) and as 1/√(rows · ε²)."""
+
+LEAST_FOR_LABELS = 0.01
+"""The smallest share of ε for labels."""
+
+MOST_FOR_LABELS = 0.9
+"""The largest share of ε for labels."""
 
 ENOUGH_EXPLAINED = (0.15, 0.5)
 """Of three stages, after the first and after the second: if the model explains less of the variance of labels than
@@ -112,7 +131,7 @@ def stage_shares(rows_epsilon: float, *, with_length_scales: bool) -> tuple[Shar
 
 
 def prefers_labels(labels_share: float, stage: int, explained: float) -> bool:
-    """Return whether labels get what is left after a stage.
+    """Return whether labels get the rest of ε after a stage.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ _WEIGHT_BITS = 31
 """Weights are rounded so that those of a column add up to about 2³¹ steps."""
 
 Codes = NDArray[np.uint8]
-"""Of each value, how many quantiles of its column are no larger: for ranks, and as bins for trees."""
+"""Numbers of quantiles of a column that are no larger than each value: for ranks, and as bins for trees."""
 
 _GRID = np.linspace(0.0, 1.0, 201)
 """Quantiles, in steps of half a percent of the rows: their codes fit into a byte."""

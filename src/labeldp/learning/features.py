@@ -524,7 +524,7 @@ class FeatureTable:
         return np.concatenate([self._fixed[rows], self._interactions[rows]], axis=1)
 
     def map(self, compute: Callable[[Small, slice], T], rows: Index | None = None) -> Iterator[T]:
-        """Yield what a function computes from the features of each piece of rows, or of all, and its position."""
+        """Yield the results of a function of the features of each piece of rows, or of all, and its position."""
 
         def work(piece: slice) -> T:
             return compute(self.features(piece if rows is None else rows[piece]), piece)

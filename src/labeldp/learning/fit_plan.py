@@ -147,11 +147,11 @@ class LabelScale:
             return cls(bounds)
         name = parse_choice(transform, "label_transform", TRANSFORMS)
         if bounds[0] < 0 or (name == "log" and bounds[0] == 0):
-            above, such_as = ("above 0", abs(bounds[1]) / 100) if name == "log" else ("of 0 or more", 0)
+            condition, example = ("above 0", abs(bounds[1]) / 100) if name == "log" else ("of 0 or more", 0)
             raise ParameterError(
                 Setting("label_transform", name),
-                f" needs a lower bound {above}, got {bounds[0]:g}: give the smallest label that matters, such as "
-                f"{such_as:g}; labels below it count as that",
+                f" needs a lower bound {condition}, got {bounds[0]:g}: give the smallest label that matters, such "
+                f"as {example:g}; labels below it count as that",
             )
         scale = cls(bounds, name)
         Bounds(scale.inner)  # which must be far enough apart
@@ -241,19 +241,21 @@ class FitRequest(Request):
         kind = mechanism_class(self.mechanism)
         require_pure(kind)
         if not kind.unbiased:
-            named = Setting("mechanism", self.mechanism)
-            raise ParameterError(named, " has no unbiased label to learn from; use it through privatize")
+            raise ParameterError(
+                Setting("mechanism", self.mechanism),
+                " has no unbiased label to learn from; use it through privatize",
+            )
 
     def plan(self, rows: int) -> Plan:
         """Return the plan for this many rows; under local trust, all of ε is for labels."""
         if self.trust == "local":
             return Plan(self, rows, self.epsilon.exact)
-        total, least = self.epsilon, EPSILON_RANGE[0]
+        total, smallest = self.epsilon, EPSILON_RANGE[0]
         share = share_for_labels(rows, total, required=self.labels)
-        one_by_one = min(max(share * total, least), total - least) if share else 0.0
-        if share and one_by_one < least:
+        one_by_one = min(max(share * total, smallest), total - smallest) if share else 0.0
+        if share and one_by_one < smallest:
             raise ParameterError(
-                Setting("epsilon", total), f" is too small to be split; give at least {2 * least}"
+                Setting("epsilon", total), f" is too small to be split; give at least {2 * smallest}"
             )
         for_labels = Fraction(f"{one_by_one:.4g}")
         return Plan(self, rows, for_labels, for_sums=self.epsilon.exact - for_labels)
@@ -261,12 +263,12 @@ class FitRequest(Request):
     def round_ends(self, rows: int) -> Array:
         """Return the boundaries of rounds as fractions of the rows, from 0 to 1; no round is empty."""
         if self.rounds == "auto":
-            parts: Sequence[float] = ROUNDS if rows >= FEWEST else (1.0,)
+            sizes: Sequence[float] = ROUNDS if rows >= FEWEST else (1.0,)
         else:
-            parts = range(1, 1 + parse_integer(self.rounds, "rounds", high=MOST_ROUNDS))
-            if rows < sum(parts):
-                raise ParameterError(Setting("rounds", self.rounds), f" needs {sum(parts)} rows, got {rows}")
-        total = np.cumsum([0.0, *parts])
+            sizes = range(1, 1 + parse_integer(self.rounds, "rounds", high=MOST_ROUNDS))
+            if rows < sum(sizes):
+                raise ParameterError(Setting("rounds", self.rounds), f" needs {sum(sizes)} rows, got {rows}")
+        total = np.cumsum([0.0, *sizes])
         return np.asarray(total / total[-1])
 
     def design(self, prior: Histogram | None, epsilon: Epsilon, rows: int) -> Mechanism:

@@ -1,6 +1,6 @@
 """Queries of a fit, and the search for the range of labels.
 
-`GroupSums` adds up labels, or residuals, by groups of rows. `DistanceCounts` counts how far labels are from
+`GroupSums` adds up labels, or residuals, by groups of rows. `DistanceCounts` counts distances of labels from
 predictions. Groups and predictions are public functions of a row's features and of noisy values that were
 released before. So a query can be answered on any machine, and the answers of parts of the rows are added up. The
 proof is in docs/proofs/regressors.md.
@@ -30,15 +30,20 @@ from labeldp.release.curator import narrowest_level
 from labeldp.release.label_access import LabelAccess
 from labeldp.release.queries import BinCounts, Cells, CountQuery, IntegerQuery, LargestWindow
 
-LOOSE_LEVEL, NARROWEST_LEVEL = 3, 12
-"""Bounds are too wide if a window 2⁻³ as wide as they are holds most labels; windows are 2⁻¹² as wide at least."""
+LOOSE_LEVEL = 3
+"""Bounds are too wide if a window 2⁻³ as wide as they are holds most labels."""
+
+NARROWEST_LEVEL = 12
+"""Windows are at least 2⁻¹² as wide as the bounds."""
 
 CELLS = 2 << NARROWEST_LEVEL
 """The number of cells in which labels are counted; each is half a window of the narrowest level."""
 
-MOST_LABELS, MOST_SUSPECTED = 0.8, 0.72
-"""A window holds most labels if it has at least the first share of them; the second share is used where rows · ε
-is too small to estimate a range."""
+MOST_LABELS = 0.8
+"""A window holds most labels if it has at least this share of them."""
+
+MOST_SUSPECTED = 0.72
+"""The same share, where rows · ε is too small to estimate a range."""
 
 NEXT_TO = 0.02
 """The range is extended by a neighbouring half window that has more than this share of the rows, and more than
@@ -117,7 +122,7 @@ class RowRules:
     group: Index | None = field(default=None, repr=False)
     prediction: Array | None = field(default=None, repr=False)
 
-    def alone(self) -> RowRules:
+    def without_rows(self) -> RowRules:
         """Return the rules without the rows of the table."""
         return RowRules(self.grouping, self.predictor)
 

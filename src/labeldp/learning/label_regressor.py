@@ -80,7 +80,7 @@ class LabelReleaseRegressor(PrivateRegressor):
     ledger_ : Ledger or None
         Where the budget went; None after `fit_reports`, which spends nothing.
     weakness_ : str or None
-        What is wrong with the model, if its own predictions or private labels show it: it is a constant, at a
+        A weakness of the model, if its own predictions or private labels show one: it is a constant, at a
         bound, or `estimator` learnt the noise.
     encoder_ : TableEncoder or None
         How the columns of a data frame became numbers; None if the fit got an array.
@@ -144,7 +144,7 @@ class LabelReleaseRegressor(PrivateRegressor):
 
     def _learn(self, rounds: list[LabelRound], sum_model: SumModel, linear: Posterior) -> None:
         self.estimator_ = None
-        terms = replace(self.terms_, bounds=(self._scale.inner,))  # of what is released, a transform of labels
+        terms = replace(self.terms_, bounds=(self._scale.inner,))  # of a transform of labels
         self.release_ = _as_release(rounds, sum_model, terms, self.ledger_)  # last: with it, all this is kept
         try:
             if self.estimator is None:
@@ -232,17 +232,17 @@ class LabelReleaseRegressor(PrivateRegressor):
         """Return the user's estimator, fitted to the release; noisier rows weigh less if it can.
 
         Weights have the mean 1: so a penalty, such as Ridge's ``alpha``, means the same in any unit of the label.
-        What labels vary around the fit, without their noise, is the spread that a transform's mean needs. By
+        The variance of labels around the fit, without their noise, is the spread that a transform's mean needs. By
         p parameters learnt from n rows it is too small by p/n of all variance, and e^prediction too large by as
         much.
         """
-        release, own = self.release_, clone(self.estimator)
-        weights = {"sample_weight": release.weight} if has_fit_parameter(own, "sample_weight") else {}
-        own.fit(X, release.labels, **weights)
+        release, estimator = self.release_, clone(self.estimator)
+        weights = {"sample_weight": release.weight} if has_fit_parameter(estimator, "sample_weight") else {}
+        estimator.fit(X, release.labels, **weights)
         if self.terms_.label_transform is not None:
-            excess = (release.labels - np.asarray(own.predict(X))) ** 2 - release.noise + release.hidden
+            excess = (release.labels - np.asarray(estimator.predict(X))) ** 2 - release.noise + release.hidden
             self._spread = max(0.0, float(np.average(excess, weights=release.weight**2)))
-        return own
+        return estimator
 
     def _weakness(self, X: Any) -> str | None:
         weakness = super()._weakness(X)
@@ -281,14 +281,14 @@ def _refuse_other_parameters(model: LabelReleaseRegressor, reports: Any) -> None
     """Refuse parameters of a regressor that are not those of the reports."""
     if not isinstance(reports, Reports):
         raise ParameterError(f"fit_reports takes Reports(values, mechanism), got {describe(reports)}")
-    stated = {"epsilon": reports.epsilon, "bounds": reports.bounds, "rows_per_person": reports.rows_per_person}
-    for name, value in stated.items():
-        given = getattr(model, name)
-        if (tuple(given) if name == "bounds" and np.ndim(given) else given) != value:
+    settings = {"epsilon": reports.epsilon, "bounds": reports.bounds, "rows_per_person": reports.rows_per_person}
+    for name, value in settings.items():
+        setting = getattr(model, name)
+        if (tuple(setting) if name == "bounds" and np.ndim(setting) else setting) != value:
             raise ParameterError(
                 "the reports have ",
                 Setting(name, value),
-                f", and the regressor {given}: give it that of the reports",
+                f", and the regressor {setting}: give it that of the reports",
             )
     for name, default in _OF_REPORTS.items():
         if getattr(model, name) is not default and getattr(model, name) != default:

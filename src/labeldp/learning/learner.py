@@ -73,12 +73,12 @@ class TrainingData:
 
     def fit_linear(self, observations: Sequence[Observation], priors: Priors) -> Posterior:
         """Return the linear model of all sums, the labels of the earlier fit, and these labels."""
-        known = [*self.sums, *self.earlier_observations]
-        return self.table.fit_linear([*known, *observations], self.label_summary.limits, priors)
+        observations = [*self.sums, *self.earlier_observations, *observations]
+        return self.table.fit_linear(observations, self.label_summary.limits, priors)
 
-    def tree_rows(self, labels: Sequence[PrivateRows]) -> LabelRows:
-        """Return some of these labels as trees take them, after those of the earlier fit if they were kept."""
-        rows = LabelRows.of(self.table, labels)
+    def tree_rows(self) -> LabelRows:
+        """Return the labels as trees take them, after those of the earlier fit if they were kept."""
+        rows = LabelRows.of(self.table, self.labels)
         return rows if self.earlier_rows is None else join_arrays([self.earlier_rows, rows])
 
     def thin(self, max_rows: int, rng: np.random.Generator) -> TrainingData:
@@ -157,7 +157,7 @@ class Growth:
     stages : tuple of int
         Numbers of trees to choose from.
     coarse : int
-        How many neighbouring codes are merged into one bin.
+        The number of neighbouring codes that are merged into one bin.
     quick : bool
         Whether to save time: fewer trees, fitted to fewer rows, and one third of the last round held out once. If
         False, each half of the last round is held out in turn.
@@ -210,8 +210,8 @@ def add_trees(data: TrainingData, plain: Ensemble, growth: Growth) -> Ensemble:
     ensemble = replace(plain, weight=share, residual_variance=residual_variance, error=error)
     if candidate == len(growth.stages):
         return replace(ensemble, trees=data.earlier_trees)
-    chosen = data.thin(_MAX_ROWS_QUICK if growth.quick else MAX_ROWS_FINAL_TREES, rng)
-    rows = chosen.tree_rows(chosen.labels)
+    sample = data.thin(_MAX_ROWS_QUICK if growth.quick else MAX_ROWS_FINAL_TREES, rng)
+    rows = sample.tree_rows()
     weights = rows.weights(residual_variance)
     return replace(ensemble, trees=growth.grow(growth.stages[candidate], 0, rows.codes, rows.labels, weights))
 
@@ -265,8 +265,8 @@ class _HeldOut:
         measured, deviation = self.error(candidate, share)
         if deviation < _MAX_RELATIVE_DEVIATION * error:
             error = float(np.clip(measured + deviation, error / _MAX_CHANGE, 2 * error))
-            least = residual_variance / _MAX_CHANGE
-            residual_variance = min(residual_variance, max((1 - _FIT_ERROR) * error, least))
+            lowest = residual_variance / _MAX_CHANGE
+            residual_variance = min(residual_variance, max((1 - _FIT_ERROR) * error, lowest))
         return residual_variance, error
 
 
@@ -277,7 +277,7 @@ def _predict_held_out(data: TrainingData, plain: Ensemble, growth: Growth, rng: 
     first = last.where(fold == 0).observation(data.table, data.label_summary.middle)
     *rounds, last_round = data.observations
     remainder = last_round.without(first)
-    priors = plain.linear.top_priors or prior_grid(data.label_summary.width, few=True)
+    priors = plain.linear.top_priors or prior_grid(data.label_summary.width, coarse=True)
     labels = LabelRows.of(data.table, data.labels)
     weights = labels.weights(plain.residual_variance)
     in_earlier_rounds = np.zeros(labels.labels.size - fold.size, dtype=np.bool_)
@@ -336,7 +336,7 @@ def fit_ensemble(data: TrainingData, *, quick: bool = False) -> Ensemble:
         Whether to save time, as between rounds: fewer priors are averaged, and there are fewer trees.
     """
     summary = data.label_summary
-    linear = data.fit_linear(data.observations, prior_grid(summary.width, few=quick))
+    linear = data.fit_linear(data.observations, prior_grid(summary.width, coarse=quick))
     labels = [*data.earlier_observations, *data.observations]
     rows = sum(item.count for item in labels)
     precisions = [item.count / (item.noise_variance + linear.residual_variance) for item in labels]

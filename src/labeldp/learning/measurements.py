@@ -22,18 +22,18 @@ from labeldp.learning.linear_gaussian import Observation
 T = TypeVar("T")
 
 
-def join_arrays(parts: Sequence[T], axis: int = 0) -> T:
+def join_arrays(items: Sequence[T], axis: int = 0) -> T:
     """Return objects with the same arrays as one, with each array joined; there is at least one."""
-    kind: Any = type(parts[0])
-    arrays = {name: [getattr(part, name) for part in parts] for name in kind.__dataclass_fields__}
+    kind: Any = type(items[0])
+    arrays = {name: [getattr(item, name) for item in items] for name in kind.__dataclass_fields__}
     joined: T = kind(**{name: np.concatenate(pieces, axis) for name, pieces in arrays.items()})
     return joined
 
 
-def _join_known(parts: Sequence[T | None]) -> T | None:
-    """Return the parts that are known as one; None if there is none."""
-    known = [part for part in parts if part is not None]
-    return join_arrays(known) if known else None
+def _join_present(items: Sequence[T | None]) -> T | None:
+    """Return the items that are there as one; None if there is none."""
+    present = [item for item in items if item is not None]
+    return join_arrays(present) if present else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +71,17 @@ class LabelRows:
     noise: Array
 
     @classmethod
-    def of(cls, table: FeatureTable, parts: Sequence[PrivateRows]) -> LabelRows:
+    def of(cls, table: FeatureTable, private: Sequence[PrivateRows]) -> LabelRows:
         """Return the private labels of rows of a table."""
-        rows = np.concatenate([part.rows for part in parts])
-        labels = np.concatenate([part.labels for part in parts])
-        noise = np.repeat([part.noise for part in parts], [part.rows.size for part in parts])
+        rows = np.concatenate([item.rows for item in private])
+        labels = np.concatenate([item.labels for item in private])
+        noise = np.repeat([item.noise for item in private], [item.rows.size for item in private])
         return cls(table.codes(rows), labels, noise)
 
-    def thin(self, most: int, rng: np.random.Generator) -> LabelRows:
+    def thin(self, max_rows: int, rng: np.random.Generator) -> LabelRows:
         """Return a random sample of about this many labels at most."""
         total = self.labels.size
-        return self if total <= most else self.take(rng.random(total) < most / total)
+        return self if total <= max_rows else self.take(rng.random(total) < max_rows / total)
 
     def take(self, rows: Mask) -> LabelRows:
         """Return some of the labels."""
@@ -173,20 +173,20 @@ class Measurements:
             table.rows,
             table.strengths,
             table.log_prior_odds,
-            _join_known([GroupedSums.of(item) for item in sums]),
+            _join_present([GroupedSums.of(item) for item in sums]),
             Observation.pool(labels, residual_variance),
             LabelRows.of(table, private) if private else None,
         )
 
-    def add(self, other: Measurements, residual_variance: float) -> Measurements:
+    def add(self, further: Measurements, residual_variance: float) -> Measurements:
         """Return the measurements with those of other rows, under the prior of these."""
-        rows = [item.label_rows for item in (self, other) if item.labels]
+        rows = [item.label_rows for item in (self, further) if item.labels]
         return replace(
             self,
-            rows=self.rows + other.rows,
-            sums=_join_known([self.sums, other.sums]),
-            labels=Observation.pool([*self.labels, *other.labels], residual_variance),
-            label_rows=None if None in rows else _join_known(rows),
+            rows=self.rows + further.rows,
+            sums=_join_present([self.sums, further.sums]),
+            labels=Observation.pool([*self.labels, *further.labels], residual_variance),
+            label_rows=None if None in rows else _join_present(rows),
         )
 
     def sum_observations(self, residual_variance: float) -> list[Observation]:

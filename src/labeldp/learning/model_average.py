@@ -70,9 +70,9 @@ class Prior(NamedTuple):
 Priors = tuple[Prior, ...]
 
 
-def prior_grid(width: float, *, few: bool = False) -> Priors:
-    """Return priors for labels whose range has this width; fewer of them if ``few``."""
-    shares = [BLOCK_SHARES[k] for k in FEW_BLOCK_SHARES] if few else BLOCK_SHARES
+def prior_grid(width: float, *, coarse: bool = False) -> Priors:
+    """Return priors for labels whose range has this width; fewer of them if ``coarse``."""
+    shares = [BLOCK_SHARES[k] for k in FEW_BLOCK_SHARES] if coarse else BLOCK_SHARES
     return tuple(
         Prior(block_shares, signal * width**2, residual * width**2)
         for signal in SIGNAL_VARIANCES

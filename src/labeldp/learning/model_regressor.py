@@ -54,7 +54,7 @@ class ModelReleaseRegressor(PrivateRegressor):
     ledger_ : Ledger
         Where the budget went.
     weakness_ : str or None
-        What is wrong with the model, if its own predictions show it: it is a constant, or at a bound.
+        A weakness of the model, if its own predictions show one: it is a constant, or at a bound.
     mechanism_ : tuple
         The mechanisms that randomised labels one by one, if any did.
     encoder_ : TableEncoder or None
@@ -144,15 +144,15 @@ class ModelReleaseRegressor(PrivateRegressor):
         """Return X and y of further rows, after every check that needs no label's value."""
         refuse_other_order(X, y)
         name = name_of_labels(y, X)
-        own = getattr(self, "label_name_", None)
-        if name is not None and own is not None and name != own:
-            raise ParameterError(f"the model predicts {own!r}, and these labels are called {name!r}")
+        predicted = getattr(self, "label_name_", None)
+        if name is not None and predicted is not None and name != predicted:
+            raise ParameterError(f"the model predicts {predicted!r}, and these labels are called {name!r}")
         X = self._inputs(X)
         labels = single_column(Labels.parse(y).values)
         check_consistent_length(X, labels)
         return X, labels
 
-    @np.errstate(all="ignore")  # a user's strict settings must not lose what is paid for
+    @np.errstate(all="ignore")  # a user's strict settings must not lose a paid release
     @limit_libraries()
     def _update_table(
         self, earlier: EarlierFit, request: FitRequest, table: FeatureTable, access: LabelAccess, y: Any

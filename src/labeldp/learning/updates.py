@@ -60,9 +60,9 @@ def refuse_other_unit(terms: Terms, bounds: tuple[float, float], label_transform
             raise ParameterError(Setting(name, value), " is not that of the model: ", *advice)
 
 
-def is_full(terms: Terms, known: Measurements) -> bool:
+def is_full(terms: Terms, measurements: Measurements) -> bool:
     """Return whether a further update might be more than a card or a file of measurements holds."""
-    sums = 0 if known.sums is None else known.sums.values.size
+    sums = 0 if measurements.sums is None else measurements.sums.values.size
     return len(terms.fits) >= MAX_FITS or len(terms.to_card()) > MAX_TEXT // 2 or sums > MAX_SUMS // 2
 
 
@@ -82,16 +82,16 @@ def refuse_predictions(ensemble: Ensemble, table: FeatureTable) -> None:
 
 
 @limit_libraries()
-def restore(public: PublicFeatures, ensemble: Ensemble, known: Measurements) -> Ensemble:
+def restore(public: PublicFeatures, ensemble: Ensemble, measurements: Measurements) -> Ensemble:
     """Return a model that was read, with its linear part fitted to its measurements again."""
     limits = ensemble.label_summary.limits
     linear = average_priors(
-        [*known.sum_observations(ensemble.linear.residual_variance), *known.labels],
+        [*measurements.sum_observations(ensemble.linear.residual_variance), *measurements.labels],
         public.block,
         prior_grid(limits.width),
         mean=limits.middle,
         mean_variance=MEAN_VARIANCE * limits.width**2,
-        log_prior_odds=known.log_prior_odds,
-        strengths=known.strengths,
+        log_prior_odds=measurements.log_prior_odds,
+        strengths=measurements.strengths,
     )
     return replace(ensemble, linear=linear)

@@ -62,7 +62,7 @@ class ClusterAccess(LabelAccess):
         frame, bounds = self._frame, self._bounds
         rules = None
         if isinstance(query, GroupSums | DistanceCounts):
-            rules = query.row_rules.alone()
+            rules = query.row_rules.without_rows()
             query = replace(query, row_rules=rules)
         else:
             frame = frame.select(column(frame.columns[0]).cast("double").alias("label"))  # a name resolved once
