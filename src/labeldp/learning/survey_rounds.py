@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from labeldp._values import Array, Epsilon, Interval, LabelBounds, parse_integer
+from labeldp.learning.ensemble import Ensemble
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import FREE_SUMMARY, FitRequest
 from labeldp.learning.label_regressor import LabelReleaseRegressor
@@ -21,7 +22,6 @@ from labeldp.learning.label_rounds import (
     place_intervals,
     round_interval,
 )
-from labeldp.learning.ensemble import Ensemble
 from labeldp.learning.sum_model import SumModel
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.reports import Intervals
