@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 import labeldp as ldp
-from benchmarks.speed import Sheet, commit
+from benchmarks.report import Sheet, commit
 from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.numbers import number
 from labeldp.release.plan import choose_mechanism
