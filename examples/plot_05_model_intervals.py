@@ -51,8 +51,8 @@ print(f"inside: {100 * inside.mean():.0f} %; at least 90 % on average were promi
 # Eighty later households, from the least to the largest prediction. A bar is an interval, cut
 # where it would leave the bounds; a dot is the true income, and a cross one that lies outside, as
 # about one in ten may. Bars are equally long for all: where incomes spread little, at the left,
-# they are longer than they would have to be. The promise is about all households together, and not
-# about every kind of them.
+# they are longer than they would have to be. The promise is about all households together. With
+# ``by=``, it is about each public group of them.
 
 shown = np.argsort(middle[:80])
 place = np.arange(shown.size)

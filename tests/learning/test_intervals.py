@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
@@ -214,6 +215,18 @@ def test_groups_that_cannot_be_used_are_refused_before_the_charge(by):
     with pytest.raises(ldp.errors.ParameterError, match="by must"):
         intervals(np.full(500, 0.5), by=by, ledger=ledger)
     assert not ledger.charges
+
+
+def test_groups_of_pandas_in_another_order_than_the_features_are_refused_before_the_charge():
+    groups, labels = grouped_labels(np.random.default_rng(0), 2000)
+    frame, by, ledger = pd.DataFrame({"a": np.zeros(2000)}), pd.Series(groups), ldp.Ledger()
+    options = {"epsilon": 1.0, "bounds": BOUNDS, "ledger": ledger}
+    with pytest.raises(ldp.errors.DataError, match=r"by\.loc"):
+        ldp.private_intervals(Constant(0.5), frame, labels, by=by[::-1], **options)
+    assert not ledger.charges
+    made = ldp.private_intervals(Constant(0.5), frame, labels, by=by, **options)
+    with pytest.raises(ldp.errors.DataError, match=r"by\.loc"):
+        made.predict_interval(frame, by=by[::-1])
 
 
 def test_a_label_moves_the_interval_of_its_own_group_alone():

@@ -92,6 +92,13 @@ CAUTION = 1.4
 """The standard error is the posterior one times this: errors may have heavier tails than every shape."""
 
 
+EDGES = np.append(2.0 ** (-np.arange(OCTAVES * POINTS_PER_OCTAVE) / POINTS_PER_OCTAVE), 0.0)
+"""The edges of cells of distances, from far to near, in widths."""
+
+DISTANCES = EDGES[:-1] * 2.0 ** (-0.5 / POINTS_PER_OCTAVE)
+"""The distance that stands for each cell, in widths."""
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorModel:
     """Candidates for the distribution of errors, in widths of the bounds, and how likely each is.
@@ -116,11 +123,11 @@ class ErrorModel:
     @property
     def mean_squares(self) -> Array:
         """The mean squared error of each candidate."""
-        return np.asarray(self.masses @ _distances() ** 2)
+        return self.clipped(math.inf, 2)
 
     def clipped(self, limit: float, power: int) -> Array:
         """Return the mean power of errors, clipped at a limit, of each candidate."""
-        return np.asarray(self.masses @ np.minimum(_distances(), limit) ** power)
+        return np.asarray(self.masses @ np.minimum(DISTANCES, limit) ** power)
 
     def observe(self, values: Array, expected: Array, variances: Array) -> ErrorModel:
         """Return the model given values in columns, with Laplace noise of these variances."""
@@ -154,17 +161,6 @@ class ErrorModel:
         return float(weights @ squares**2 - explained)
 
 
-def _edges() -> Array:
-    """Return the edges of cells of distances, from far to near, in widths."""
-    steps = np.arange(OCTAVES * POINTS_PER_OCTAVE)
-    return np.append(2.0 ** (-steps / POINTS_PER_OCTAVE), 0.0)
-
-
-def _distances() -> Array:
-    """Return the distance that stands for each cell, in widths."""
-    return np.asarray(_edges()[:-1] * 2.0 ** (-0.5 / POINTS_PER_OCTAVE))
-
-
 @lru_cache(maxsize=1)
 def error_model() -> ErrorModel:
     """Return the model of errors before anything is known: all shapes are equally likely, small scales less so.
@@ -179,8 +175,7 @@ def error_model() -> ErrorModel:
     octaves = -np.arange(SCALES_PER_OCTAVE, OCTAVES * SCALES_PER_OCTAVE) / SCALES_PER_OCTAVE
     scales = 2.0**octaves
     log_odds = math.log(ODDS_OF_DOUBLE_SCALE) * octaves
-    edges = _edges()
-    edges[0] = np.inf
+    edges = np.append(np.inf, EDGES[1:])
     within = np.concatenate([2 * shape.cdf(edges / scales[:, None]) - 1 for shape in SHAPES])
     return ErrorModel(within[:, :-1] - within[:, 1:], np.tile(log_odds, len(SHAPES)))
 
@@ -287,7 +282,7 @@ class ErrorPlan(HeldOutPlan):
     def _choose_limit(self, counted: ErrorModel) -> float:
         """Return the limit of errors, in widths, whose sum leaves the least variance of the mean squared error."""
         noise = self._noise_deviation**2
-        limits = _edges()[:-1]
+        limits = EDGES[:-1]
         variances = [counted.expected_variance(limit, noise * limit**4, self.rows) for limit in limits]
         return float(limits[np.argmin(variances)])
 

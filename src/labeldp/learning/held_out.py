@@ -134,6 +134,7 @@ class HeldOutRows:
         ``harm`` states the damage by rows that the model was trained on, and the remedy.
         """
         labels, predicted = fresh_predictions(model, X, y, harm)
+        refuse_other_order(X, by, "by")
         names, numbers = parse_groups(by, labels.size)
         ledger = as_ledger(ledger)
         scope = (ledger or Ledger()).admit(scope, labels.size, epsilon)

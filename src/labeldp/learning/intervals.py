@@ -23,6 +23,7 @@ from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.held_out import HeldOutRows, fit_terms, parse_groups
 from labeldp.release.label_access import LabelAccess
 from labeldp.release.queries import IntegerQuery
+from labeldp.tables.frames import refuse_other_order
 
 _ROUNDING = 1e-12
 """Ends of intervals are moved outwards by this part, more than a transform and its inverse are off."""
@@ -149,6 +150,7 @@ class IntervalModel:
         -------
         array, rows × 2
         """
+        refuse_other_order(X, by, "by")
         predicted = self.scale.apply(self.predict(X))
         low, high = _ends(predicted, self._half_widths(by, predicted.size), self.scale.inner)
         return np.column_stack([self.scale.invert(low, -_ROUNDING), self.scale.invert(high, _ROUNDING)])
@@ -309,9 +311,9 @@ def private_intervals(
         harm="and intervals would not cover; keep rows out of the fit, and calibrate on those",
     )
     source = resolve_source(random_state)
+    secure = isinstance(source, SecureWords) and bool(getattr(model, "secure_", True))
     plans = _plan_groups(held_out, budget, share)
     groups, cost = _calibrate(held_out, plans, scale, share, source)
-    secure = isinstance(source, SecureWords) and bool(getattr(model, "secure_", True))
     full = [name for name, group in groups.items() if group.full]
     if full:
         where = "" if by is None else f" in {_list_names(full)}"

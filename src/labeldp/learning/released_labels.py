@@ -117,9 +117,9 @@ class ReleasedColumn(TermsMixin):
         """Return the release of this column in plain words."""
         return self.terms.summary(**self.entries)
 
-    def to_card(self, **more: Any) -> str:
+    def to_card(self, **additions: Any) -> str:
         """Return the card of this column alone; what other columns cost is not on it."""
-        return self.terms.to_card(**self.entries, **more)
+        return self.terms.to_card(**self.entries, **additions)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -262,9 +262,9 @@ class Release(TermsMixin):
     def _repr_html_(self) -> str:
         return self.terms.html_of(self.summary())
 
-    def to_card(self, **more: Any) -> str:
+    def to_card(self, **additions: Any) -> str:
         """Return the card of the release: JSON with a checksum, and no label in it."""
-        return card_of_labels(self._contents(), **more)
+        return card_of_labels(self._contents(), **additions)
 
     def __reduce__(self) -> tuple[Any, ...]:
         on_file = self.ledger is not None and self.ledger.path  # one in memory stays here

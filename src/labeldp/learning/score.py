@@ -317,7 +317,7 @@ def fit_and_measure(
     people = person_codes(scope)
     split = Split.of(_draw_seed(source), labels.size, plan.rows, people)
     plan = replace(plan, rows=split.test_rows)
-    charges = plan.charges(scope, paid=fit_epsilon)
+    charges = plan.charges(scope, fit_epsilon)
     train, test = split.indices(people)
     if regressor.ledger is None:
         warn_if_seen(y)

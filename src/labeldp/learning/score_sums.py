@@ -97,19 +97,19 @@ class HeldOutPlan(ABC):
         figures = self.measure(predicted, access)
         return Risk(figures, access.rows, access.is_secure, tuple(access.statistics), None, scope.rows_per_person)
 
-    def charges(self, scope: Scope, paid: Fraction = Fraction(0)) -> list[Charge]:
-        """Return the charge for a score, or no charge if the rows need no more than the ε that is paid.
+    def charges(self, scope: Scope, fit_epsilon: Fraction = Fraction(0)) -> list[Charge]:
+        """Return the charge for a score, or no charge if the rows need no more than the ε of a fit.
 
         Parameters
         ----------
         scope : Scope
-        paid : Fraction
+        fit_epsilon : Fraction
             The ε of a fit that did not use these rows: each label is either in the fit or in the score.
         """
-        if self.epsilon <= paid:
+        if self.epsilon <= fit_epsilon:
             return []
-        budget, noise = Budget(self.epsilon - paid), "; ".join(map(str, self.statistics))
-        description = "score, beyond the fit" if paid else "score"
+        budget, noise = Budget(self.epsilon - fit_epsilon), "; ".join(map(str, self.statistics))
+        description = "score, beyond the fit" if fit_epsilon else "score"
         return [new_charge(description, budget, purpose="score", mechanism=noise, scope=scope)]
 
 

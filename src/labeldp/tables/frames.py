@@ -39,8 +39,8 @@ def row_count(X: Any) -> int:
     return int(shape[0]) if shape else len(X)
 
 
-def refuse_other_order(X: Any, y: Any) -> None:
-    """Refuse labels of pandas whose index is that of the features in another order, before they are paid for.
+def refuse_other_order(X: Any, y: Any, name: str = "y") -> None:
+    """Refuse a column of pandas whose index is that of the features in another order, before the charge.
 
     Examples
     --------
@@ -59,8 +59,8 @@ def refuse_other_order(X: Any, y: Any) -> None:
     comparable = len(rows) == len(labels) and rows.nlevels == labels.nlevels and rows.is_unique
     if comparable and labels.is_unique and rows.isin(labels).all():
         raise DataError(
-            "X and y have the same index in another order, so that rows would get labels of others: give "
-            "y.loc[X.index], or y.to_numpy() if they belong together as they stand"
+            f"X and {name} have the same index in another order, so that rows would get values of others: give "
+            f"{name}.loc[X.index], or {name}.to_numpy() if they belong together as they stand"
         )
 
 
