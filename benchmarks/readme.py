@@ -13,7 +13,8 @@ import labeldp as ldp
 
 ROOT = Path(__file__).parent.parent
 BEGIN, END = "<!-- figures: written by python -m benchmarks.readme -->\n", "<!-- end of figures -->"
-STAMP = re.compile(rf"(\d{{4}}-\d\d-\d\d), labeldp {re.escape(ldp.__version__)} \((\w+)\)")
+STAMP = re.compile(rf"(\d{{4}}-\d\d-\d\d, )?labeldp {re.escape(ldp.__version__)} \((\w+)\)")
+SECTION_END = re.compile(r"^(<!-- end|## )", re.MULTILINE)
 Rows = list[dict[str, str]]
 """A table's rows: cells by their headings."""
 
@@ -70,14 +71,20 @@ def intervals(rows: Rows) -> str:
     return f"prediction intervals for 90 % from 1,000 rows at ε = 1 are {wider} % wider than without privacy"
 
 
+def audits(rows: Rows) -> str:
+    passed, audited = (sum(int(row["no violation"].split(" of ")[part]) for row in rows) for part in (0, 1))
+    return f"{passed} of {audited} audits from samples find no violation in the mechanisms"
+
+
 FIGURES = {
     "Accuracy": (models, "benchmarks/accuracy.md", "## On held-out tables"),
     "Beside peers": (peers, "benchmarks/README.md", "<!-- models -->"),
     "Intervals": (intervals, "benchmarks/intervals.md", "# Intervals"),
     "Speed": (speed, "benchmarks/README.md", "<!-- speed -->"),
     "Files": (files, "benchmarks/README.md", "<!-- files -->"),
+    "Audits": (audits, "benchmarks/audit.md", "<!-- ours -->"),
 }
-"""Each figure's sentence, its page, and the words there after which its stamp and its table come."""
+"""Each figure's sentence, its page, and the words there with which the section of its table begins."""
 
 
 def figures() -> str:
@@ -89,11 +96,12 @@ def figures() -> str:
 def _line(name: str) -> str:
     sentence, page, heading = FIGURES[name]
     text = (ROOT / page).read_text(encoding="utf-8").partition(heading)[2]
-    found = STAMP.search(text)
+    section = SECTION_END.split(text)[0]
+    found = STAMP.search(section)
     if found is None:
         return ""
-    day, commit = found.groups()
-    return f"- **{name}**: {sentence(rows_of(text[found.end() :]))} ([how]({page}), {day}, {commit})."
+    day, commit = found.groups(default="")
+    return f"- **{name}**: {sentence(rows_of(section))} ([how]({page}), {day}{commit})."
 
 
 def refreshed(readme: str) -> str:
