@@ -9,6 +9,11 @@ from labeldp.accounts.budget import rounded_up
 from labeldp.evidence.loss_bounds import POWER
 
 
+def verdict_line(verdict: str, bound: str, confidence: float) -> str:
+    """Return a verdict, its bound, and the probability that the bound is wrong, as a line of text."""
+    return f"{verdict}: epsilon is at least {bound}; that is wrong with probability {1 - confidence:.2g} at most"
+
+
 @dataclass(frozen=True, slots=True)
 class EventResult:
     """One event, tested on samples that were not used to choose it.
@@ -118,8 +123,7 @@ class Audit:
         """Return the verdict and its basis, as text."""
         worst = self.worst
         lines = [
-            f"{self.verdict}: epsilon is at least {self.epsilon:.4g} at delta {self.delta:.3g}; "
-            f"that is wrong with probability {1 - self.confidence:.2g} at most",
+            verdict_line(self.verdict, f"{self.epsilon:.4g} at delta {self.delta:.3g}", self.confidence),
             f"  {self.samples:,} samples each; {len(self.tested)} events, tested on the half that did not choose",
             f"  worst: {worst.lens}, {worst.pair[0]} against {worst.pair[1]}: {worst.hits:,} and "
             f"{worst.false_hits:,} of {self.samples - self.samples // 2:,}",

@@ -20,6 +20,7 @@ def draw_comparison(comparison: Comparison, label: str) -> Any:
         raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
     budgets, figure = comparison.budgets, Figure(figsize=(13, 4.4), layout="constrained")
     figure.subplots(1, 2)
+    figure.axes[0].set_yscale("log")
     for axes, (of, figures) in zip(figure.axes, comparison.figures.items(), strict=True):
         for name in dict.fromkeys(name for name, _ in figures):
             errors = [figures[name, epsilon] for epsilon in budgets]
@@ -32,6 +33,4 @@ def draw_comparison(comparison: Comparison, label: str) -> Any:
         axes.set_xticks(budgets, [f"{epsilon:g}" for epsilon in budgets])
         axes.xaxis.minorticks_off()
         axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.01, 0.5))
-    figure.axes[0].set_yscale("log")
-    figure.axes[0].yaxis.set_major_formatter(lambda value, _: tick(value))
     return figure

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from labeldp._values import Array, Epsilon, Interval, LabelBounds, parse_choice, parse_integer
+from labeldp._values import Epsilon, Interval, LabelBounds, parse_choice, parse_integer
 from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.numbers import number, percent
 from labeldp.errors import ParameterError
@@ -136,19 +137,17 @@ def forecast(mechanism: Mechanism, prior: Histogram | None = None, sizes: Sequen
     """
     assumed = _bell(mechanism.domain) if prior is None else prior
     clipped = assumed.restricted(*mechanism.domain)
-    histogram_errors = _histogram_errors(mechanism, clipped, sizes)
     accuracy = Accuracy.under(mechanism, assumed, assumed.bounds)
     variance = accuracy.noise**2 + clipped.variance
     bias = accuracy.bias**2 + accuracy.bias_spread**2
-    is_clipped = clipped is not assumed
     return [
         Forecast(
             reports=size,
-            mean=None if is_clipped else 1.96 * math.sqrt(variance / size),
+            mean=1.96 * math.sqrt(variance / size) if clipped is assumed else None,
             model=min(accuracy.label_spread, math.sqrt(COLUMNS * variance / size + bias)),
-            histogram=error,
+            histogram=_histogram_error(mechanism, clipped, size),
         )
-        for size, error in zip(sizes, histogram_errors, strict=True)
+        for size in sizes
     ]
 
 
@@ -160,11 +159,11 @@ def _bell(bounds: Interval) -> Histogram:
 
 def forecast_table(forecasts: Sequence[Forecast]) -> tuple[list[str], list[list[str]]]:
     """Return a header, and a line for each thing that reports show."""
-    header = ["", *(f"{one.reports:,} reports" for one in forecasts)]
+    header = ["", *(f"{forecast.reports:,} reports" for forecast in forecasts)]
     lines = [
-        ["mean, 95 %", *(_error(one.mean) for one in forecasts)],
-        [f"model of {COLUMNS} columns", *(f"±{number(one.model, 3)}" for one in forecasts)],
-        [f"share of one of {BINS} bins", *(_share(one.histogram) for one in forecasts)],
+        ["mean, 95 %", *(_error(forecast.mean) for forecast in forecasts)],
+        [f"model of {COLUMNS} columns", *(_error(forecast.model) for forecast in forecasts)],
+        [f"share of one of {BINS} bins", *(_error(forecast.histogram, percent) for forecast in forecasts)],
     ]
     return header, lines
 
@@ -180,23 +179,19 @@ def certainty(epsilon: float) -> float:
     return 1 / (1 + math.exp(-epsilon))
 
 
-def _error(error: float | None) -> str:
-    return "not possible" if error is None else f"±{number(error, 3)}"
+_three_digits = partial(number, digits=3)
 
 
-def _share(error: float | None) -> str:
-    return "not possible" if error is None else f"±{percent(error)}"
+def _error(error: float | None, text: Callable[[float], str] = _three_digits) -> str:
+    return "not possible" if error is None else f"±{text(error)}"
 
 
-def _histogram_errors(mechanism: Mechanism, prior: Histogram, sizes: Sequence[int]) -> list[float | None]:
-    """Return typical errors of a bin's share, by simulation with a fixed seed: no label is in it."""
-    nodes = np.linspace(*mechanism.domain, BINS + 1)
-    shares = np.diff(prior.cumulative(nodes))
-    return [_error_of_share(mechanism, prior, shares, size) for size in sizes]
+def _histogram_error(mechanism: Mechanism, prior: Histogram, size: int) -> float | None:
+    """Return the typical error of a bin's share over simulated surveys; None if values show the mean alone.
 
-
-def _error_of_share(mechanism: Mechanism, prior: Histogram, shares: Array, size: int) -> float | None:
-    """Return the typical error of a bin's share over simulated surveys; None if values show the mean alone."""
+    The seed is fixed, and no label is in it.
+    """
+    shares = np.diff(prior.cumulative(np.linspace(*mechanism.domain, BINS + 1)))
     rng, words, squares = np.random.default_rng(0), simulation_words(0), []
     for _ in range(_SIMULATIONS):
         answers = np.interp(rng.random(size), prior.cumulative(prior.nodes), prior.nodes)

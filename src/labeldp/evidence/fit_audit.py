@@ -19,10 +19,11 @@ from numpy.typing import ArrayLike
 from labeldp._values import Array, Interval, LabelBounds, Labels, parse_integer, parse_number
 from labeldp.accounts.budget import rounded_up
 from labeldp.errors import ParameterError, Setting
+from labeldp.evidence.audit_result import verdict_line
 from labeldp.evidence.loss_bounds import parse_confidence, share_at_least
 from labeldp.exact.word_sources import WordSource, resolve_source
 
-SHARES = (1.0, 0.5, 0.25, 0.125, 0.0625)
+SHARES = 0.5 ** np.arange(5)
 """Shares of the pairs that are guessed, the clearest first: few clear guesses may show more than all."""
 
 
@@ -52,6 +53,7 @@ class FitAudit:
     >>> print(result.summary())
     VIOLATION: epsilon is at least 3.76; that is wrong with probability 0.05 at most
       200 of 200 guesses are right; chance gives 100
+      200 pairs show epsilon 3.76 at most
       claimed 1
     """
 
@@ -70,16 +72,15 @@ class FitAudit:
 
     def summary(self) -> str:
         """Return the bound and its basis, as text."""
-        verdict = "VIOLATION" if self.detected else "no violation detected"
         lines = [
-            f"{verdict}: epsilon is at least {self.epsilon:.4g}; "
-            f"that is wrong with probability {1 - self.confidence:.2g} at most",
+            verdict_line(
+                "VIOLATION" if self.detected else "none detected", f"{self.epsilon:.4g}", self.confidence
+            ),
             f"  {self.right:,} of {self.guesses:,} guesses are right; chance gives {self.guesses / 2:,.0f}",
+            f"  {self.pairs:,} pairs show epsilon {self.largest:.4g} at most",
         ]
         if self.claimed is not None:
             lines.append(f"  claimed {rounded_up(self.claimed)}")
-        if not self.detected:
-            lines.append(f"  {self.pairs:,} pairs show at most epsilon {self.largest:.4g}")
         return "\n".join(lines)
 
 
@@ -139,7 +140,6 @@ def audit_fit(
     >>> ldp.audit_fit(learnt, y[::2], learnt + (y[1::2] - held_out), epsilon=1.0).detected
     True
     """
-    level = 1 - parse_confidence(confidence)
     learnt = Labels.parse(labels).values.astype(np.float64)
     others = _other_canaries(learnt) if alternatives is None else Labels.parse(alternatives).values
     numbers = Labels.parse(released).values.astype(np.float64)
@@ -150,8 +150,8 @@ def audit_fit(
     evidence = evidence[evidence != 0]
     order = np.argsort(-np.abs(evidence), kind="stable")
     right = np.append(0, np.cumsum(evidence[order] > 0))
-    guesses = np.unique(np.ceil(evidence.size * np.array(SHARES)).astype(np.int64))
-    level /= guesses.size  # one of several bounds is chosen
+    guesses = np.unique(np.ceil(evidence.size * SHARES).astype(np.int64))
+    level = (1 - parse_confidence(confidence)) / guesses.size  # the largest of several bounds counts
     shares = share_at_least(right[guesses], np.maximum(guesses, 1), level)
     best = int(np.argmax(shares))
     return FitAudit(

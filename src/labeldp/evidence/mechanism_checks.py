@@ -224,8 +224,10 @@ def card(case: Case) -> None:
     require(is_equal and is_same, f"it loads another mechanism: {advice}")
 
 
-_ALL = (inherited, proof, distribution, moments, random_words, clipping, audit_outputs, card)
-CHECKS = {check.__name__.replace("_", " "): check for check in _ALL}
+CHECKS = {
+    check.__name__.replace("_", " "): check
+    for check in (inherited, proof, distribution, moments, random_words, clipping, audit_outputs, card)
+}
 """All checks by name, in their order."""
 
 

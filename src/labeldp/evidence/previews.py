@@ -312,8 +312,8 @@ def _preview_budget(
     free = {"epsilon_prior": 0.0} if prior is None else {"prior": prior}
     mechanism = Request(epsilon=epsilon, bounds=bounds, **free).plan(rows).mechanism_for(prior)
     accuracy = Accuracy.under(mechanism, prior, bounds)
-    counts = [1.0, *GROUPS.values(), rows]
-    label, hundred, thousand, mean = accuracy.error_of_mean(np.array(counts)).tolist()
+    counts = np.array([1.0, *GROUPS.values(), rows])
+    label, hundred, thousand, mean = accuracy.error_of_mean(counts).tolist()
     coefficient = None
     if columns is not None:
         coefficient = 1.96 * (bounds[1] - bounds[0]) * expected_error(rows, columns, epsilon)

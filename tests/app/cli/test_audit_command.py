@@ -113,7 +113,7 @@ def test_canaries_have_the_columns_of_the_table_public_values_from_it_and_bounds
 def test_private_labels_pass_by_canaries_and_true_ones_end_with_code_4(canaries, tmp_path):
     words = ("audit", canaries / "private.parquet", canaries / "canaries.parquet", "--canaries")
     shown = said(*words)
-    assert "no violation detected" in shown
+    assert "none detected" in shown
     assert "may be published" in shown
     assert "claimed 1" in shown
     for name in ("private.parquet", "private.parquet.card.json"):
@@ -127,9 +127,9 @@ def test_private_labels_pass_by_canaries_and_true_ones_end_with_code_4(canaries,
 def test_a_saved_model_is_audited_by_canaries_and_by_its_held_out_rows(canaries, tmp_path):
     run("fit", canaries / "all.parquet", *WHAT, "--epsilon", 1, "--score", 1, "-o", tmp_path / "model")
     shown = said("audit", tmp_path / "model", canaries / "canaries.parquet", "--canaries")
-    assert "no violation detected" in shown
+    assert "none detected" in shown
     shown = said("audit", tmp_path / "model", canaries / "all.parquet", "--for-owner")
-    assert "no violation detected" in shown
+    assert "none detected" in shown
     assert "keep it to yourself" in shown
     wrong = ("audit", tmp_path / "model", canaries / "homes.parquet", "--for-owner")
     assert "800" in said(*wrong, code=2)
