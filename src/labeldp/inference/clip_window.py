@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -73,7 +72,7 @@ def find_upper_limit(candidates: WeightCandidates, access: LabelAccess) -> ClipW
     if window is None:
         return ClipWindow(np.full(access.rows, 0.5), 0.5)
     half = window.half_width / 2
-    return replace(window, center=window.center + half, half_width=half)
+    return window._replace(center=window.center + half, half_width=half)
 
 
 def find_window(candidates: WeightCandidates, access: LabelAccess) -> ClipWindow:
@@ -87,7 +86,7 @@ def find_window(candidates: WeightCandidates, access: LabelAccess) -> ClipWindow
     window = _clipped_window(candidates.design, access, center)
     if window is None:
         return ClipWindow(np.full(access.rows, 0.5), 0.5, rough_fit=rough_fit)
-    return replace(window, rough_fit=rough_fit, square_factor=1 if rough_fit is None else 2)
+    return window._replace(rough_fit=rough_fit, square_factor=1 if rough_fit is None else 2)
 
 
 def _rough_fit(candidates: WeightCandidates, access: LabelAccess, window: ClipWindow) -> Array | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,8 +31,7 @@ _MAX_VARIANCE_ERROR = 0.3
 """A variance is hidden by noise if its relative error is larger."""
 
 
-@dataclass(frozen=True, slots=True)
-class StatedEstimates:
+class StatedEstimates(NamedTuple):
     """Coefficients and their errors as a card states them.
 
     Attributes
@@ -59,8 +58,7 @@ class StatedEstimates:
         return self.ends
 
 
-@dataclass(frozen=True, slots=True)
-class Estimates:
+class Estimates(NamedTuple):
     """Coefficients and the distributions of their errors, in the label's unit.
 
     Attributes

@@ -91,6 +91,9 @@ class Factor(NamedTuple):
 Term = tuple[Factor, ...]
 """Factors that are multiplied with each other."""
 
+Levels = dict[str, list[str]]
+"""The levels of categories, the reference level first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Formula:
@@ -117,7 +120,7 @@ class Formula:
     """
 
     terms: tuple[Term, ...]
-    levels: dict[str, list[str]] = field(default_factory=dict)
+    levels: Levels = field(default_factory=dict)
 
     @classmethod
     def plain(cls, names: Sequence[str]) -> Formula:
@@ -175,7 +178,7 @@ class Formula:
         }
         return self._coded(levels)
 
-    def _coded(self, levels: dict[str, list[str]]) -> Formula:
+    def _coded(self, levels: Levels) -> Formula:
         """Return the formula with a term for each coefficient."""
         terms = [coded for term in self.terms for coded in product(*(_code(factor, levels) for factor in term))]
         result = Formula(tuple(terms), levels)
@@ -250,9 +253,9 @@ def _without_label(text: str, label: str | None) -> str:
     return text[match.end() :]
 
 
-def _join_levels(items: Iterable[tuple[str, list[str]]]) -> dict[str, list[str]]:
+def _join_levels(items: Iterable[tuple[str, list[str]]]) -> Levels:
     """Return the reference levels of categories; a category with two is refused."""
-    levels: dict[str, list[str]] = {}
+    levels: Levels = {}
     for name, reference in items:
         levels[name] = levels.get(name) or reference
         if reference not in ([], levels[name]):
@@ -279,7 +282,7 @@ def _refuse_products_alone(terms: Sequence[Term]) -> None:
             raise _error(f"has a product with {name!r} and not this column by itself: add {name!r}")
 
 
-def _code(factor: Factor, levels: dict[str, list[str]]) -> list[Factor]:
+def _code(factor: Factor, levels: Levels) -> list[Factor]:
     """Return a factor for each coefficient: for a category, one for each level but the reference level."""
     if factor.column not in levels:
         return [factor]

@@ -8,7 +8,6 @@ to 0, which needs less noise.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -91,8 +90,7 @@ class Candidate(NamedTuple):
         return np.insert((1 - self.intercept_share) * slopes, 0, intercept, axis=1)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class WeightCandidates:
+class WeightCandidates(NamedTuple):
     """Weights of a design's rows to choose from, for any noise.
 
     Attributes

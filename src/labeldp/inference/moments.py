@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -68,8 +68,7 @@ class PairProducts(NamedTuple):
     noise_scale: float
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Moments:
+class Moments(NamedTuple):
     """Noisy sums, and the public weights of rows in them.
 
     Attributes
@@ -132,7 +131,7 @@ class Moments:
             self.weights, squares=self.weights.squares[:, columns], linear=self.weights.linear[:, columns]
         )
         squares = self.squares._replace(profile=self.squares.profile[:, positions])
-        return replace(self, weights=weights, squares=squares, square_sums=self.square_sums[columns])
+        return self._replace(weights=weights, squares=squares, square_sums=self.square_sums[columns])
 
 
 def measure(

@@ -345,11 +345,6 @@ class RegressionTable:
 
     # ---- parts --------------------------------------------------------------------------------------
 
-    @property
-    def hides_ordinary_errors(self) -> bool:
-        """True if noise hides the standard errors without privacy."""
-        return bool(np.isnan(self.estimates.ordinary_errors).any())
-
     def cells(self, alpha: float = 0.05) -> list[list[str]]:
         """Return the table as text, with the headings in the first row."""
         return coefficient_cells(self._figures(alpha), alpha)
@@ -367,7 +362,7 @@ class RegressionTable:
             "pvalues": estimates.pvalues,
             "conf_int": estimates.intervals(alpha),
         }
-        if not self.hides_ordinary_errors:
+        if not np.isnan(estimates.ordinary_errors).any():
             figures["bse_ols"] = estimates.ordinary_errors
         if self.family.ratios:
             figures[f"{self.family.ratios.replace(' ', '_')}s"] = bounded_exp(estimates.coefficients)

@@ -132,17 +132,17 @@ def correlation_limit(moments: Moments, solution: Solution, variance: float) -> 
 
 
 def sampling_weights(moments: Moments, solution: Solution, correlation: float | None) -> Array:
-    """Return Σ h² v, the sampling variance of each coefficient, for labels of mean variance 1.
+    """Return Σ h² v + 2ρ Σ (h√v)ᵢ(h√v)ₖ, the sampling variance of each coefficient, for labels of mean variance 1.
 
-    Rows of one person are taken to be equally correlated. For a correlation ρ, the variance is 1 − ρ times that of
-    independent rows and ρ times that of people whose rows differ by the model alone, and never below the first.
+    The second sum is over pairs of rows of one person, which are taken to have the correlation ρ; it counts where
+    it is positive.
     """
-    independent = np.asarray(solution.variance_shape @ solution.label_weights**2)
-    if moments.pairs is None or correlation is None:
-        return independent
-    columns = (solution.label_weights * np.sqrt(solution.variance_shape)[:, None]).T
-    joint = np.array([moments.pairs.people.squared_totals(column) for column in columns])
-    return np.maximum(independent, (1 - correlation) * independent + correlation * joint)
+    weights = np.asarray(solution.variance_shape @ solution.label_weights**2)
+    if moments.pairs is not None and correlation is not None:
+        scaled = solution.label_weights * np.sqrt(solution.variance_shape)[:, None]
+        products = np.array([moments.pairs.people.pairs(column) for column in scaled.T])
+        weights += 2 * correlation * np.maximum(products, 0)
+    return weights
 
 
 def sampling_covariance(solution: Solution, variances: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,8 +40,7 @@ _MAX_PREDICTOR = 30.0
 """The largest distance of a linear predictor from that of the mean; e^30 is beyond any odds and rates."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Solution:
+class Solution(NamedTuple):
     """Coefficients, and their dependence on labels and noise.
 
     Attributes

@@ -71,9 +71,10 @@ def choose_square_weights(design: Design, integers: Array, window: ClipWindow, e
     choices = []
     for linear_share in (0.0,) if window.rough_fit is None else _LINEAR_SHARES:
         limits = _row_limits(window, (1 - linear_share) * label_totals, 0, design.size)
-        error, scale = _best_scale(profile.sum(axis=1), limits, penalty, square_noise)
-        risk = noise_ratio / (1 - linear_share) ** 2 + _VARIANCE_IMPORTANCE * error / (1 + noise_ratio)
-        choices.append((risk, scale, linear_share))
+        for scale in (_SCALES * (limits.max() / profile.sum(axis=1).max())).tolist():
+            error = _squared_error(profile.sum(axis=1), limits, penalty, square_noise, scale)
+            risk = noise_ratio / (1 - linear_share) ** 2 + _VARIANCE_IMPORTANCE * error / (1 + noise_ratio)
+            choices.append((risk, scale, linear_share))
     return SquareWeights(profile, *min(choices)[1:])
 
 
@@ -93,8 +94,8 @@ def sums_beside_squares(window: ClipWindow, squares: SquareWeights, integers: Ar
     return WeightedSums(window, intercept, clipped, weights, linear)
 
 
-def _best_scale(totals: Array, limits: Array, penalty: Array, noise: float) -> tuple[float, float]:
-    """Return the least squared relative error of variances, and the scale of profiles that has it.
+def _squared_error(totals: Array, limits: Array, penalty: Array, noise: float, scale: float) -> float:
+    """Return the squared relative error of variances, from noise and from rows that are cut off.
 
     Parameters
     ----------
@@ -102,13 +103,12 @@ def _best_scale(totals: Array, limits: Array, penalty: Array, noise: float) -> t
         For each row, the sum of its profile, the largest sum of its weights, and `misfit_penalty`.
     noise : float
         The error by noise of a sum of squares, as a multiple of the variance of a label.
+    scale : float
+        The factor of profiles.
     """
-    errors = []
-    for scale in (_SCALES * (limits.max() / totals.max())).tolist():
-        visible = np.minimum(scale * totals, limits)
-        cut_off = float(((totals - visible / scale) * penalty).mean())
-        errors.append(((noise / visible.sum()) ** 2 + cut_off**2, scale))
-    return min(errors)
+    visible = np.minimum(scale * totals, limits)
+    cut_off = float(((totals - visible / scale) * penalty).mean())
+    return float((noise / visible.sum()) ** 2) + cut_off**2
 
 
 def misfit_penalty(design: Design, window: ClipWindow) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,7 @@ HETEROGENEITY = 0.4
 """Prior scale of the logarithm of a coefficient's variance over the mean variance, without misfit."""
 
 
-@dataclass(frozen=True, slots=True)
-class VarianceDistribution:
+class VarianceDistribution(NamedTuple):
     """Possible variances with their probabilities.
 
     Attributes
@@ -67,8 +66,7 @@ class VarianceDistribution:
         return cls(np.exp(logs)[::4], _normalized(density[::4]))
 
 
-@dataclass(frozen=True, slots=True)
-class VarianceEstimate:
+class VarianceEstimate(NamedTuple):
     """A noisy estimate of a variance.
 
     Attributes

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,8 +37,7 @@ _PAIR_SENSITIVITY = 1 << 32
 """The largest sensitivity of the products of one person."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ClipWindow:
+class ClipWindow(NamedTuple):
     """The interval to which the label of each row is clipped.
 
     Attributes
@@ -192,8 +192,7 @@ class SideCounts(CountQuery):
         return np.where(above < DISTANCES.size, above, DISTANCES.size + below)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class People:
+class People(NamedTuple):
     """The person of each row.
 
     Attributes
@@ -206,14 +205,10 @@ class People:
     codes: Index
     most_rows: int
 
-    def squared_totals(self, values: Array) -> float:
-        """Return the sum over people of squared totals."""
-        totals = np.bincount(self.codes, values)
-        return float(totals @ totals)
-
     def pairs(self, values: Array) -> float:
         """Return the sum of products over all pairs of rows of one person."""
-        return (self.squared_totals(values) - float(values @ values)) / 2
+        totals = np.bincount(self.codes, values)
+        return float(totals @ totals - values @ values) / 2
 
 
 @dataclass(frozen=True, slots=True, repr=False)
