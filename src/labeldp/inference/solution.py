@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import root
 
 from labeldp._values import Array
 from labeldp.errors import NoSolutionError
@@ -14,14 +14,8 @@ from labeldp.inference.families import OLS, Family
 from labeldp.inference.moments import Moments
 from labeldp.learning.fit_plan import Pair
 
-_MAX_STEPS = 100
-"""The largest number of Newton steps."""
-
-_FRACTIONS = (2.0 ** -np.arange(20)).tolist()
-"""Fractions of a Newton step to try; the method stops where none improves the fit."""
-
-_TOLERANCE = 1e-11
-"""The equations are solved if no sum differs by more than this fraction of the rows."""
+_TOLERANCE = 1e-9
+"""The equations are solved if no sum differs by more than this fraction of the sum of all labels."""
 
 _MAX_CONDITION = 1e12
 """Equations with a larger condition number have no solution that can be computed."""
@@ -141,7 +135,7 @@ def _released_means(design: Design, moments: Moments, family: Family) -> tuple[A
 
 
 def _solve_equations(instruments: Array, matrix: Array, sums: Array, family: Family) -> Array:
-    """Return the solution γ of Hᵀμ(Dγ) = s, by Newton's method from the mean of all labels."""
+    """Return the solution γ of Hᵀμ(Dγ) = s, searched for from the mean of all labels."""
     if family.is_linear:
         return np.asarray(np.linalg.solve(instruments.T @ matrix, sums))
     mean = sums[0] / len(matrix)
@@ -149,28 +143,15 @@ def _solve_equations(instruments: Array, matrix: Array, sums: Array, family: Fam
         raise NoSolutionError(_MEAN_OUTSIDE.format(family=family))
 
     def gap(values: Array) -> Array:
-        return sums - instruments.T @ family.mean(matrix @ values)
+        return instruments.T @ family.mean(matrix @ values) - sums
+
+    def jacobian(values: Array) -> Array:
+        return instruments.T @ (family.variance(family.mean(matrix @ values))[:, None] * matrix)
 
     start = float(family.link(mean))
-    values = np.append(start, np.zeros(matrix.shape[1] - 1))
-    for _ in range(_MAX_STEPS):
-        predictor = matrix @ values
-        if np.abs(predictor - start).max() > _MAX_PREDICTOR:
-            break
-        if np.abs(gap(values)).max() <= _TOLERANCE * len(matrix) * max(mean, _TOLERANCE):
-            return values
-        jacobian = instruments.T @ (family.variance(family.mean(predictor))[:, None] * matrix)
-        if np.linalg.cond(jacobian) > _MAX_CONDITION:
-            break
-        trial = _search_line(gap, values, np.asarray(np.linalg.solve(jacobian, gap(values))))
-        if trial is None:
-            break
-        values = trial
-    raise NoSolutionError(_SEPARATED.format(family=family))
-
-
-def _search_line(gap: Callable[[Array], Array], values: Array, step: Array) -> Array | None:
-    """Return the first of the points on a step, from its end back, with a smaller gap; None if there is none."""
-    size = np.linalg.norm(gap(values))
-    points = (values + fraction * step for fraction in _FRACTIONS)
-    return next((point for point in points if np.linalg.norm(gap(point)) < size), None)
+    values = root(gap, np.append(start, np.zeros(matrix.shape[1] - 1)), jac=jacobian, method="lm", tol=1e-15).x
+    is_solved = np.abs(gap(values)).max() <= _TOLERANCE * sums[0]
+    is_finite = np.abs(matrix @ values - start).max() <= _MAX_PREDICTOR
+    if not is_solved or not is_finite or np.linalg.cond(jacobian(values)) > _MAX_CONDITION:
+        raise NoSolutionError(_SEPARATED.format(family=family))
+    return np.asarray(values)
