@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +39,7 @@ def write_canaries(
     label: str,
     bounds: Interval,
     rows: int,
+    drop: Sequence[str] = (),
     format: str | None = None,
     dialect: Dialect | None = None,
     force: bool = False,
@@ -47,7 +49,7 @@ def write_canaries(
     A file beside them, ``OUT.canaries``, has their checksum: no other table is taken for one of canaries.
 
     Each public value is that of a random row, drawn for each column anew; the label is one of the bounds, by a
-    fair coin.
+    fair coin. Columns in ``drop`` are empty, and not read.
     """
     mark = _mark(out)
     refuse_same({"the canaries": out, "their checksum": mark}, {"the table": source})
@@ -60,8 +62,13 @@ def write_canaries(
 
     words = resolve_source(None)
     table = open_table(source, format, label=label, dialect=dialect).as_text()
-    public = read_columns(table, [name for name in table.schema.names if name != label], lambda _: None)
-    columns = {label: pa.array(canary_labels(rows, bounds, words))}
+    for name in drop:
+        table.refuse_unknown(name, "drop")
+    names = [name for name in table.schema.names if name != label and name not in drop]
+    table.refuse_lookalike(names)
+    public = read_columns(table, names, lambda _: None)
+    columns = {name: pa.nulls(rows, table.schema.field(name).type) for name in drop}
+    columns[label] = pa.array(canary_labels(rows, bounds, words))
     for name in public.column_names:
         chosen = draw_words(rows, words) % np.uint64(public.num_rows)
         columns[name] = public.column(name).take(pa.array(chosen)).combine_chunks()

@@ -110,6 +110,17 @@ def test_canaries_have_the_columns_of_the_table_public_values_from_it_and_bounds
     assert not pairs[1] <= pairs[0]  # no canary stands for a person of the table
 
 
+def test_columns_that_are_left_out_are_empty_in_canaries_and_keep_their_place(canaries, tmp_path):
+    out = tmp_path / "canaries.parquet"
+    run("canaries", canaries / "homes.parquet", *WHAT, "--rows", 20, "--drop", "id,lift", "-o", out)
+    made = pq.read_table(out)
+    assert made.schema.names == pq.read_schema(canaries / "homes.parquet").names
+    empty = {name for name in made.schema.names if made[name].null_count == 20}
+    assert empty == {"id", "lift"}
+    run("canaries", canaries / "homes.parquet", *WHAT, "--drop", "none", "-o", tmp_path / "other.parquet", code=2)
+    run("canaries", canaries / "homes.parquet", *WHAT, "-o", out, code=2)
+
+
 def test_private_labels_pass_by_canaries_and_true_ones_end_with_code_4(canaries, tmp_path):
     words = ("audit", canaries / "private.parquet", canaries / "canaries.parquet", "--canaries")
     shown = said(*words)

@@ -14,7 +14,7 @@ from labeldp.app.card_files import read_card_file
 from labeldp.app.cli.commands import command
 from labeldp.app.cli.own_mechanisms import import_modules
 from labeldp.app.cli.shell import EXIT, is_interactive, print_result
-from labeldp.app.options import Bounds, CardFile, DialectOptions, Force, Format, Label, Modules, Source
+from labeldp.app.options import Bounds, CardFile, DialectOptions, Drop, Force, Format, Label, Modules, Source
 from labeldp.errors import ParameterError
 from labeldp.evidence import privacy_audit
 
@@ -141,19 +141,23 @@ def canaries(
     rows: Annotated[
         int, Option(help="Number of canaries; a thousand show ε up to 5. All of them are false data in the fit.")
     ] = 500,
+    drop: Drop = (),
     format: Format = None,
     force: Force = False,
     dialect: DialectOptions,
 ) -> None:
     """Make canaries: rows with random labels, to add to a table before a fit, and to audit the fit by.
 
-    Public values are drawn from the table, column by column, and each label is one of the bounds, by a fair coin.
+    Values of all other columns are drawn from the table, column by column: name those that are not public in
+    --drop, and they are empty. Each label is one of the bounds, by a fair coin.
 
     Releases: OUT, with values of public columns and without any true label. Labels are not read.
     """
     from labeldp.app.learnt_rows import write_canaries
 
-    write_canaries(source, out, label=label, bounds=bounds, rows=rows, format=format, dialect=dialect, force=force)
+    write_canaries(
+        source, out, label=label, bounds=bounds, rows=rows, drop=drop, format=format, dialect=dialect, force=force
+    )
     print_result(
         f"{rows:,} canaries are in {out}. Add them to the end of the table, and fit or privatize it. Then: "
         f"labeldp audit MODEL {out} --canaries"
