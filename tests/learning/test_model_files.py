@@ -27,6 +27,19 @@ def test_a_loaded_model_predicts_the_same_to_the_last_bit(make, tmp_path):
     assert again.predict(table.slice(0, 0)).shape == (0,)
 
 
+FORMAT_1 = """
+blend_error blend_rest blend_weight known_high known_low known_sums known_variance linear_mean
+linear_residual_variance linear_signal_variance linear_weights public_center public_means public_norms
+public_phases public_ranks public_scale public_weights source_levels source_quantities
+trees_baseline trees_feature_idx trees_is_leaf trees_left trees_num_threshold trees_right trees_sizes trees_value
+"""
+
+
+def test_a_name_that_changes_in_the_code_does_not_change_the_format_of_models(tmp_path):
+    arrays = model_cases.arrays_in(saved(model_cases.with_trees(), tmp_path / "model"))
+    assert sorted(arrays) == FORMAT_1.split()
+
+
 def test_released_labels_lie_in_the_folder_and_say_what_they_are(path_of_labels):
     labels = ldp.learning.RowRelease.load(path_of_labels / "release.npz").labels
     assert np.array_equal(labels, model_cases.released().release_.labels)

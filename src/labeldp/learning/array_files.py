@@ -205,12 +205,14 @@ def _refuse_members(members: Sequence[zipfile.ZipInfo], memory: int) -> None:
 
 
 def _refuse_names(names: Sequence[str], specs: Mapping[str, ArraySpec], optional: Sequence[str]) -> None:
-    present, expected = set(names), set(specs)
-    if len(present) < len(names) or present - expected:
-        raise ValueError("it holds an array that is not expected")
-    missing = expected - present
+    """Refuse arrays that are missing, and those that are not expected, or are there twice."""
+    expected = set(specs)
     for prefix in optional:
-        group = {name for name in expected if name.startswith(prefix)}
-        missing -= group if not group & present else set()
+        group = {name for name in specs if name.startswith(prefix)}
+        if group.isdisjoint(names):
+            expected -= group
+    missing = expected.difference(names)
     if missing:
         raise ValueError(f"it lacks {', '.join(sorted(missing))}")
+    if len(names) > len(expected):
+        raise ValueError("it holds an array that is not expected")

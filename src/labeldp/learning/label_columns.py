@@ -63,13 +63,14 @@ def label_columns(labels: Any, X: Any = None) -> list[LabelColumn]:
 
 
 def _names(labels: Any, count: int) -> list[str]:
-    """Return the names of several columns of labels."""
+    """Return the names of several columns of labels; numbered ones for columns without names."""
+    numbered = [f"{UNNAMED} {number}" for number in range(1, count + 1)]
     if type(labels) is np.ndarray:
-        return [f"{UNNAMED} {number}" for number in range(1, count + 1)]
+        return numbered
     name_of_labels(labels)
     names = column_names(labels)
     if names is None or names == [*range(count)]:
-        return [f"{UNNAMED} {number}" for number in range(1, count + 1)]
+        return numbered
     return [as_label_name(name) for name in names]
 
 

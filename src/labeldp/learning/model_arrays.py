@@ -51,7 +51,7 @@ linear_mean             <f8  -
 linear_signal_variance  <f8  -
 linear_residual_variance <f8  -
 blend_weight            <f8  -                     0  1
-blend_residual_variance <f8  -
+blend_rest              <f8  -
 blend_error             <f8  -
 known_low               <f8  -
 known_high              <f8  -
@@ -175,7 +175,7 @@ def save_model_arrays(path: StrPath, public: PublicFeatures, ensemble: Ensemble)
         "source": public.sources,
         "narrow": public.narrowing,
         "linear": ensemble.linear,
-        "blend": ensemble,
+        "blend": SimpleNamespace(weight=ensemble.weight, rest=ensemble.residual_variance, error=ensemble.error),
         "known": ensemble.label_summary,
         "trees": None if ensemble.trees is None else Forest.of(ensemble.trees).arrays(),
     }
@@ -200,7 +200,8 @@ def read_model_arrays(path: StrPath, numbers: int) -> tuple[PublicFeatures, Ense
     if linear.weights.size != public.size:
         raise CardError("the model's arrays do not fit together")
     forest: Any = Forest.from_arrays(features=public.tree_columns, **trees) if trees else None
-    return public, Ensemble(linear, forest, **objects["blend"], label_summary=summary)
+    blend = objects["blend"]
+    return public, Ensemble(linear, forest, blend["weight"], blend["rest"], blend["error"], summary)
 
 
 def _public_features(sources: SourceColumns, narrow: dict[str, Any], **arrays: Any) -> PublicFeatures:

@@ -101,11 +101,6 @@ class ReleasedColumn(TermsMixin):
         groups = by if by is None or is_released.all() else np.asarray(by)[is_released]
         return group_means(self.mechanism, self.labels[is_released], groups)
 
-    def spread(self, scope: Scope, rows: int) -> ReleasedColumn:
-        """Return the column for all rows of a table: empty where the label was not used."""
-        values = None if self.values is None else _spread(self.values, scope, rows)
-        return replace(self, labels=_spread(self.labels, scope, rows), values=values)
-
     def _require_statistics(self, name: str) -> None:
         if self.purpose != "statistics":
             raise ParameterError(
@@ -173,7 +168,10 @@ class Release(TermsMixin):
         """Return the release with a label for each row of a table: empty where the label was not used."""
         if scope.kept is None:
             return self
-        columns = {name: column.spread(scope, rows) for name, column in self.columns.items()}
+        columns = {}
+        for name, column in self.columns.items():
+            values = None if column.values is None else _spread(column.values, scope, rows)
+            columns[name] = replace(column, labels=_spread(column.labels, scope, rows), values=values)
         return replace(self, labels=_spread(self.labels, scope, rows), columns=columns)
 
     def _only(self, name: str) -> ReleasedColumn:

@@ -160,16 +160,13 @@ class ScorePlan(HeldOutPlan):
         return (self.query().statistic(self.epsilon, "score"),)
 
     def measure(self, predicted: Array, access: LabelAccess) -> dict[str, Figure]:
-        """Return the errors of predictions, with noise."""
-        return self.figures(access.measure(self.query(predicted), self.epsilon).values)
-
-    def figures(self, sums: Sums) -> dict[str, Figure]:
-        """Return the figures that follow from the sums with noise; no error is negative."""
+        """Return the errors of predictions, with noise; none is negative."""
+        sums = access.measure(self.query(predicted), self.epsilon).values
         first, second = (sums * (1 / (STEPS**2 * self.rows))).tolist()
         return self._figures_of(first, first - second)
 
     def _figures_of(self, first: float, square: float) -> dict[str, Figure]:
-        """Return the figures for a mean absolute and a mean squared error, in units of the largest error."""
+        """Return the figures of a mean absolute and a mean squared error, in units of the largest error."""
         first = min(max(first, 0.0), 1.0)
         square = min(max(square, first**2), 1.0)  # never below the square of the mean
         reach = wilson_reach(square, self._deviation * math.sqrt(2), self.rows)
