@@ -65,11 +65,10 @@ def main(
             spent = seconds(call, time.process_time)
             if turn:  # the first round warms up
                 times[key].append(spent)
-    trees = median(times["trees", 0.0])
-    for (name, epsilon), spent in times.items():
-        print(
-            f"20,000 x 20, {name}, epsilon {epsilon}: {median(spent):.2f} s, {median(spent) / trees:.1f} times trees"
-        )
+    medians = {key: median(spent) for key, spent in times.items()}
+    for (name, epsilon), spent in medians.items():
+        ratio = spent / medians["trees", 0.0]
+        print(f"20,000 x 20, {name}, epsilon {epsilon}: {spent:.2f} s, {ratio:.1f} times trees")
     for shape in large.split(",") if large else []:
         X, y = table(*map(int, shape.split("x")))
         trees = seconds(lambda: HistGradientBoostingRegressor().fit(X, y), time.perf_counter)  # noqa: B023

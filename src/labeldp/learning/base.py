@@ -12,7 +12,7 @@ A fit, step by step, with the module of each step:
 7. Steps 5 and 6 are repeated with residuals in place of labels (`sum_model`).
 8. If ε suffices, labels are released one by one around predictions, in rounds (`label_rounds`).
 9. The linear model is fitted to labels too, and boosted trees are added if they help (`learner`).
-10. The fitted state replaces the old one; a warning says if the model is weak (`learner`).
+10. The fitted state replaces the old one; a warning says if the model is weak (`ensemble`).
 
 Only steps 4, 5 and 8 measure labels, by `LabelAccess`.
 """
