@@ -267,7 +267,7 @@ class NoSolutionError(DataError):
     Attributes
     ----------
     moments : PrivateMoments, optional
-        What was released, to estimate other models from at no further cost.
+        The released sums, to estimate other models from at no further cost.
     """
 
     moments: object = None

@@ -30,9 +30,9 @@ from card_cases import (
     release,
 )  # fmt: skip
 from forged_cards import forged
+from labeldp.accounts import Card
 
 plain = ldp.mechanisms.typed_data.plain
-Card = ldp.accounts.Card
 each_kind = pytest.mark.parametrize("kind", TERMS)
 
 # ---- what is read -----------------------------------------------------------------------------------

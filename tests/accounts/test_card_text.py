@@ -13,6 +13,7 @@ import labeldp as ldp
 from card_cases import SMALL, card
 from forged_cards import forged, get, leaves, put
 from helpers import EVERY, NAMES, python
+from labeldp.errors import CardError
 from mechanism_cases import at_most
 
 card_format = ldp.mechanisms.card_format
@@ -70,7 +71,7 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_a_text_that_nobody_wrote_is_refused_for_what_it_is(case):
     text, why = WRONG[case]
-    with pytest.raises(ldp.errors.CardError, match=why):
+    with pytest.raises(CardError, match=why):
         card_format.parse(text, SCHEMA)
 
 
@@ -78,7 +79,7 @@ def test_a_card_may_be_as_long_as_is_said_and_no_longer():
     text = written(BODY)
     assert card_format.parse(text + " " * (2**23 - len(text)), SCHEMA)
     for wrong in (text + " " * (2**23 - len(text) + 1), text.encode(), None, 5):
-        with pytest.raises(ldp.errors.CardError, match=r"longer|a card is text"):
+        with pytest.raises(CardError, match=r"longer|a card is text"):
             card_format.parse(wrong, SCHEMA)
 
 
@@ -124,7 +125,7 @@ def test_a_card_nested_at_any_depth_is_an_error_of_a_card():
     for depth in (10, *range(200, 1200, 50), 100_000):
         for start, end in (("[", "]"), ('{"a":', "}")):
             nested = start * depth + "1" + end * depth
-            with pytest.raises(ldp.errors.CardError):
+            with pytest.raises(CardError):
                 ldp.accounts.Card.parse(f'{{"schema":"labeldp.mechanism","version":1,"x":{nested}}}')
 
 

@@ -22,6 +22,7 @@ import labeldp as ldp
 from accounts.ledger_cases import charge
 from helpers import built_in_choices, posix_only
 from labeldp import Budget, BudgetError, Ledger
+from labeldp.errors import LedgerError, ParameterError
 
 repeatable = settings(max_examples=40, deadline=None, derandomize=True, database=None)
 written = st.floats(1e-12, 1e6) | st.integers(1, 10**6).map(lambda k: k / 1000)
@@ -44,7 +45,7 @@ BAD_BUDGETS += [{"epsilon": 1.0, "rows_per_person": value} for value in (0, -1, 
 @pytest.mark.parametrize("amount", BAD_BUDGETS, ids=repr)
 def test_what_is_not_an_amount_is_refused_by_name_and_spends_nothing(amount):
     ledger = Ledger()
-    with pytest.raises(ldp.errors.ParameterError) as caught:
+    with pytest.raises(ParameterError) as caught:
         ledger.charge("labels", **amount)
     assert (caught.value.option, ledger.charges) == (list(amount)[-1], ())
 
@@ -129,7 +130,7 @@ def test_a_pickle_has_the_limit_and_what_was_spent_and_takes_no_charge(limit):
     assert (sent.limit, sent.total, sent.remaining()) == (ledger.limit, ledger.total, ledger.remaining())
     assert "sick days" not in repr(sent.charges), "what was paid for stays here"
     for copied in (sent, copy.deepcopy(sent), copy.copy(sent)):
-        with pytest.raises(ldp.errors.LedgerError, match=r"Ledger\.open"):
+        with pytest.raises(LedgerError, match=r"Ledger\.open"):
             copied.charge("more", epsilon=0.1)
     ledger.charge("more", epsilon=0.1)
 
@@ -141,7 +142,7 @@ def test_a_forked_process_cannot_spend_from_memory():
     if not child:
         try:
             ledger.charge("labels", epsilon=1.0)
-        except ldp.errors.LedgerError:
+        except LedgerError:
             os._exit(7)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
@@ -151,7 +152,7 @@ def test_a_forked_process_cannot_spend_from_memory():
 @pytest.mark.parametrize("mechanism", ["gaussian", ldp.Gaussian(bounds=BOUNDS, epsilon=1.0, delta=1e-5)])
 def test_a_mechanism_with_a_delta_is_refused_before_anything_is_charged_or_read(mechanism):
     ledger, how = Ledger(), {"epsilon": 1.0, "bounds": BOUNDS, "mechanism": mechanism}
-    with pytest.raises(ldp.errors.ParameterError) as caught:
+    with pytest.raises(ParameterError) as caught:
         ldp.privatize(LABELS, ledger=ledger, **how)
     assert (caught.value.option, ledger.charges) == ("mechanism", ())
 

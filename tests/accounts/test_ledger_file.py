@@ -20,13 +20,13 @@ from accounts import ledger_cases
 from accounts.ledger_cases import ENTRY, HEADER, WHEN, chained, charge
 from helpers import posix_only
 from labeldp import Budget, BudgetError, Ledger
-from labeldp.accounts import ledger_file
+from labeldp.accounts import Charge, ledger_file
 from labeldp.accounts.ledger_chain import Extract
 from labeldp.accounts.ledger_file import restore_ledger
+from labeldp.errors import LedgerError, ParameterError
 
-LedgerError = ldp.errors.LedgerError
 LIMIT = Budget(10)
-CHARGE = ldp.accounts.Charge("café", Budget(Fraction(1, 3)), WHEN, None, 2, "labels")
+CHARGE = Charge("café", Budget(Fraction(1, 3)), WHEN, None, 2, "labels")
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_a_ledger_is_written_as_its_account_says_and_read_again(path):
     assert again.charges == ledger.charges == (CHARGE, CHARGE, CHARGE)
     assert (again.limit, again.total) == (Budget(3), Budget(1))
     free = Ledger.open(path.with_name("free"))
-    free.charge_all([ldp.accounts.Charge("one", Budget(2), WHEN, purpose="labels")])
+    free.charge_all([Charge("one", Budget(2), WHEN, purpose="labels")])
     one = {**ENTRY, "description": "one", "budget": "2", "rows_per_person": 1}
     rows = ledger_cases.rows_of(path.with_name("free"))
     assert rows == chained({**HEADER, "limit": None, "id": json.loads(rows[0][0])["id"]}, {"charges": [one]})
@@ -116,7 +116,7 @@ def test_a_late_ledger_uses_a_file_that_another_created_meanwhile_unless_its_lim
 
 @pytest.mark.parametrize("options", [{"create": False}, {"limit": 3.0}], ids=str)
 def test_what_is_not_opened_makes_no_file(path, options):
-    with pytest.raises((LedgerError, ldp.errors.ParameterError)):
+    with pytest.raises((LedgerError, ParameterError)):
         Ledger.open(path, **options)
     assert os.listdir(path.parent) == []
 
@@ -152,10 +152,10 @@ ODD = [
 def test_a_charge_that_no_ledger_reads_again_is_refused_before_it_is_written(ledger, path, odd):
     before = path.read_bytes()
     for book in (ledger, Ledger()):
-        with pytest.raises(ldp.errors.ParameterError):
+        with pytest.raises(ParameterError):
             book.charge_all([dataclasses.replace(CHARGE, **odd)])
         given = {"description": "labels", "epsilon": 0.1, **odd}
-        with pytest.raises((ldp.errors.ParameterError, TypeError)):  # TypeError: no such parameter
+        with pytest.raises((ParameterError, TypeError)):  # TypeError: no such parameter
             book.charge(given.pop("description"), **given)
     assert path.read_bytes() == before
     assert Ledger.open(path).charges == ledger.charges
@@ -292,7 +292,7 @@ def test_a_copy_is_restored_where_a_ledger_is_damaged_or_gone_and_not_where_a_ch
 ):
     copy = path.with_name("copy")
     ledger.backup(copy)
-    with pytest.raises(ldp.errors.ParameterError, match="exists"):
+    with pytest.raises(ParameterError, match="exists"):
         ledger.backup(copy)
     made = ledger.charges
     ledger.charge("later", epsilon=1)

@@ -33,6 +33,7 @@ from helpers import NAMES
 from labeldp.accounts import ledger_chain
 from labeldp.accounts.schema import CARDS, MechanismEntry, PriorEntry
 from labeldp.accounts.terms import fit_times
+from labeldp.errors import LedgerError
 
 ENTRIES = {ldp.mechanisms.Mechanism: MechanismEntry, ldp.Histogram: PriorEntry}
 """The schema of a value that is built from its entry."""
@@ -251,8 +252,8 @@ def test_a_record_of_a_ledger_that_lies_is_refused_though_its_hashes_fit(path, n
         if where == ("limit",) and lie.get("limit", 0) is None:  # a ledger without a limit
             continue
         before = rows_of(write_ledger(path, *honest[:place], lie, *honest[place + 1 :]))
-        with pytest.raises(ldp.errors.LedgerError):
+        with pytest.raises(LedgerError):
             ldp.Ledger.open(path).total  # noqa: B018
-        with pytest.raises(ldp.errors.LedgerError):
+        with pytest.raises(LedgerError):
             ldp.Ledger.open(path).charge("more", epsilon=0.1)
         assert rows_of(path) == before, where

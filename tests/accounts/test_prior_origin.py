@@ -11,9 +11,10 @@ import pytest
 import labeldp as ldp
 from card_cases import PRIOR, STRONG, card, counts_of_labels, labels, prior, refuse, release
 from forged_cards import forged, put
+from labeldp.accounts import Card, Origin
+from labeldp.errors import ParameterError
 
 plain = ldp.mechanisms.typed_data.plain
-Origin = ldp.accounts.Origin
 Budget = ldp.Budget
 BOUNDS = (0.0, 20.0)
 Y = np.random.default_rng(3).gamma(2.0, 1.0, 2000)
@@ -34,7 +35,7 @@ def test_a_prior_that_was_estimated_before_is_not_called_public_and_its_cost_is_
         entry = json.loads(used.to_card())["priors"][0]
         assert entry["origin"]["charge"] == plain(ledger.charges[0])
         assert ldp.verify_card(used.to_card()).verdict == "valid"
-        left = ldp.accounts.Card.parse(used.to_card()).explain().sections["What is released"]
+        left = Card.parse(used.to_card()).explain().sections["What is released"]
         assert "The prior: about where labels lie, with noise." in left
 
 
@@ -43,7 +44,7 @@ def test_a_public_prior_costs_nothing_and_is_called_public():
     shown = next(check for check in ldp.verify_card(text).checks if check.name == "prior")
     assert (shown.holds, "which nobody can check" in shown.detail) == (None, True)
     assert ldp.verify_card(text).verdict == "valid"
-    assert ldp.accounts.Card.parse(text).terms.cost == Budget(1)
+    assert Card.parse(text).terms.cost == Budget(1)
 
 
 def test_what_uses_a_prior_from_a_seed_is_not_private_either():
@@ -55,7 +56,7 @@ def test_what_uses_a_prior_from_a_seed_is_not_private_either():
 def test_a_prior_is_paid_for_persons_with_as_many_rows_as_its_release():
     ledger = ldp.Ledger()
     known = ldp.estimate_prior(Y, epsilon=0.25, bounds=BOUNDS, rows_per_person=2, ledger=ldp.Ledger())
-    with pytest.raises(ldp.errors.ParameterError, match="paid for with rows_per_person=2"):
+    with pytest.raises(ParameterError, match="paid for with rows_per_person=2"):
         ldp.privatize(Y, epsilon=1.0, bounds=BOUNDS, prior=known, ledger=ledger)
     assert not ledger.charges
     assert release_of(prior=known, rows_per_person=2).cost == Budget(2.5)
@@ -79,9 +80,9 @@ def test_a_mechanism_carries_what_its_private_prior_cost_to_every_card(name):
         used = ldp.privatize(Y, epsilon=1.0, bounds=BOUNDS, mechanism=same, purpose="values", ledger=ldp.Ledger())
         assert used.cost == Budget(1.5)
         assert ldp.verify_card(used.to_card()).verdict == "valid"
-        assert ldp.accounts.Card.parse(used.to_card()).terms == used.terms
+        assert Card.parse(used.to_card()).terms == used.terms
     assert ldp.verify_card(made.to_json()).verdict == "valid"
-    assert "for ε = 0.5 more, once" in ldp.accounts.Card.parse(made.to_json()).explain().text()
+    assert "for ε = 0.5 more, once" in Card.parse(made.to_json()).explain().text()
 
 
 def test_a_mechanism_designed_with_a_prior_from_a_seed_is_not_private_either():
@@ -108,7 +109,7 @@ def test_a_mechanism_whose_prior_is_not_paid_for_on_the_card_is_refused():
         dataclasses.replace(cheap, charge=labels()),
     ):
         refuse(made.with_origin(origin).to_json(), "contradicts itself")
-    with pytest.raises(ldp.errors.ParameterError, match="paid for with rows_per_person=1"):
+    with pytest.raises(ParameterError, match="paid for with rows_per_person=1"):
         release_of(mechanism=made, rows_per_person=2)
 
 

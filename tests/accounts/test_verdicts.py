@@ -13,12 +13,11 @@ import labeldp as ldp
 from card_cases import TERMS, card, of_terms, other, refuse
 from command_line import run, said
 from forged_cards import forged
+from labeldp.accounts import Card, Statistic
 from labeldp.accounts.terms import fit_times
 from labeldp.errors import CardError, UncheckableError
 
 plain = ldp.mechanisms.typed_data.plain
-Card = ldp.accounts.Card
-Statistic = ldp.accounts.Statistic
 Budget = ldp.Budget
 verify_card = ldp.verify_card
 FROM_SUMS = ("row-release", "model", "model of sums")
@@ -118,7 +117,7 @@ def test_a_card_that_does_not_say_what_a_charge_bought_cannot_be_checked(kind):
 def test_a_statistic_or_noise_of_a_kind_that_is_not_known_cannot_be_checked():
     for unknown in ({"kind": "medians"}, {"noise": "Gauss"}):
         assert open_because(with_statistic(**unknown), "does not know")
-        with pytest.raises(ldp.errors.CardError):
+        with pytest.raises(CardError):
             Card.parse(with_statistic(**unknown))
 
 

@@ -9,9 +9,10 @@ import pytest
 import labeldp as ldp
 from exact.channel_cases import CASES
 from helpers import WORDS, measure
-from labeldp.exact import sampling
+from labeldp.errors import NotUnbiasedError
+from labeldp.exact import Promise, ShiftChannel, WindowChannel, sampling
 
-ANY = ldp.exact.Promise(Fraction(45))
+ANY = Promise(Fraction(45))
 """Above 64·ln 2: every ratio of counts keeps it."""
 
 EVERY = pytest.mark.parametrize("name", CASES)
@@ -40,12 +41,12 @@ THIRD = (WORDS - 1) // 3
 )
 def test_windows_that_are_just_impossible_are_refused(numbers, options, match):
     with refused(match):
-        ldp.exact.WindowChannel(0.0, 1.0, *numbers, ANY, **options)
+        WindowChannel(0.0, 1.0, *numbers, ANY, **options)
 
 
 def test_a_window_of_fewer_words_than_a_cell_may_take_is_proven_by_its_words():
     """Two words are left over, and a cell may have a thousand."""
-    channel = ldp.exact.WindowChannel(0.0, 1.0, 2, 1, WORDS // 2 - 1, 1000, ANY)
+    channel = WindowChannel(0.0, 1.0, 2, 1, WORDS // 2 - 1, 1000, ANY)
     assert channel.verify().worst_ratio == Fraction(WORDS // 2 + 1, WORDS // 2 - 1)
     assert measure(channel, 0.0) == {0.0: WORDS // 2 + 1, 1.0: WORDS // 2 - 1}
 
@@ -70,7 +71,7 @@ def test_an_interval_that_gives_a_label_no_row_is_refused(name):
 )
 def test_a_promise_that_no_counts_could_break_is_refused(epsilon, delta):
     with pytest.raises(ldp.errors.ParameterError, match="epsilon must not be negative, and delta"):
-        ldp.exact.Promise(epsilon, delta)
+        Promise(epsilon, delta)
 
 
 # ---- tables ---------------------------------------------------------------------------------------------
@@ -116,7 +117,7 @@ def test_a_table_is_unbiased_if_its_rows_average_to_their_labels(low, high, reac
             assert channel.debias(outputs).tolist() == outputs.tolist()
             assert channel.debias(outputs) is not outputs
         else:
-            with pytest.raises(ldp.errors.NotUnbiasedError):
+            with pytest.raises(NotUnbiasedError):
                 channel.debias(outputs)
 
 
@@ -126,34 +127,32 @@ THREE = [WORDS // 4, WORDS // 2, WORDS // 4]
 
 
 def test_shifts_that_are_just_possible_are_built_and_others_refused():
-    promise = ldp.exact.Promise(Fraction(1), Fraction(99, 100))
+    promise = Promise(Fraction(1), Fraction(99, 100))
     for margin in (0, 1):
-        assert ldp.exact.ShiftChannel.from_counts(0.0, 1.0, 1, margin, THREE, promise).verify().delta <= 0.99
-    assert ldp.exact.ShiftChannel.from_counts(0.0, 1.0, 1, 0, THREE, ANY).verify().worst_ratio == 3
+        assert ShiftChannel.from_counts(0.0, 1.0, 1, margin, THREE, promise).verify().delta <= 0.99
+    assert ShiftChannel.from_counts(0.0, 1.0, 1, 0, THREE, ANY).verify().worst_ratio == 3
     for steps, margin in ((0, 0), (1, 2), (1, -1)):
         with refused("must be positive"):
-            ldp.exact.ShiftChannel.from_counts(0.0, 1.0, steps, margin, THREE, promise)
+            ShiftChannel.from_counts(0.0, 1.0, steps, margin, THREE, promise)
     with refused("must be positive"):
-        ldp.exact.ShiftChannel(0.0, 1.0, 1, 0, 0, sampling.alias_tables([[HALF, HALF]])[0], promise)
+        ShiftChannel(0.0, 1.0, 1, 0, 0, sampling.alias_tables([[HALF, HALF]])[0], promise)
     with refused("does not reach"):
-        ldp.exact.ShiftChannel.from_counts(0.0, 1.0, 1, 1, THREE, ANY)
+        ShiftChannel.from_counts(0.0, 1.0, 1, 1, THREE, ANY)
     with refused("does not exist"):
-        ldp.exact.ShiftChannel(0.0, 1.0, 1, 1, 2, sampling.alias_tables([THREE])[0], promise)
+        ShiftChannel(0.0, 1.0, 1, 1, 2, sampling.alias_tables([THREE])[0], promise)
     with refused("does not exist"):
-        ldp.exact.ShiftChannel(
-            0.0, 1.0, 1, 1, 1, sampling.alias_tables([[*THREE[:2], WORDS // 4 - 1, 1]])[0], promise
-        )
+        ShiftChannel(0.0, 1.0, 1, 1, 1, sampling.alias_tables([[*THREE[:2], WORDS // 4 - 1, 1]])[0], promise)
     with refused("sum to 2"):
-        ldp.exact.ShiftChannel.from_counts(0.0, 1.0, 1, 1, [0, WORDS, 0], promise)
+        ShiftChannel.from_counts(0.0, 1.0, 1, 1, [0, WORDS, 0], promise)
     with refused("one row"):
-        ldp.exact.ShiftChannel(0.0, 1.0, 1, 0, 1, sampling.alias_tables([THREE])[0][None, :], ANY)
+        ShiftChannel(0.0, 1.0, 1, 0, 1, sampling.alias_tables([THREE])[0][None, :], ANY)
 
 
 def test_a_shift_that_moves_words_to_nowhere_is_refused():
     with refused("possible under one label"):
-        ldp.exact.ShiftChannel.from_counts(0.0, 1.0, 1, 1, [1, 0, WORDS - 3, 1, 1], ANY)
+        ShiftChannel.from_counts(0.0, 1.0, 1, 1, [1, 0, WORDS - 3, 1, 1], ANY)
     five = [1, 2, WORDS - 8, 3, 2]
-    assert ldp.exact.ShiftChannel.from_counts(0.0, 1.0, 1, 1, five, ANY).verify().worst_ratio == (WORDS - 8) // 2
+    assert ShiftChannel.from_counts(0.0, 1.0, 1, 1, five, ANY).verify().worst_ratio == (WORDS - 8) // 2
 
 
 @pytest.mark.parametrize("side", [-1, 1])
@@ -163,12 +162,12 @@ def test_a_shift_is_unbiased_if_clamping_moves_no_mean_by_more_than_a_trace(side
     few = round(clamped * WORDS)
     more = (WORDS - 5 - few) // 2 + 3 * few // 2  # on the other side, so that the noise has mean 0
     counts = [1, 1, more, 1, WORDS - 4 - few - more, 1, few][::side]
-    channel = ldp.exact.ShiftChannel.from_counts(0.0, 1.0, 1, 2, counts, ANY)
+    channel = ShiftChannel.from_counts(0.0, 1.0, 1, 2, counts, ANY)
     outputs = np.array([0.0, 1.0])
     if unbiased:
         assert channel.debias(outputs).tolist() == [0.0, 1.0]
         assert channel.debias(outputs) is not outputs
         assert channel.slope() == 1.0
     else:
-        with pytest.raises(ldp.errors.NotUnbiasedError):
+        with pytest.raises(NotUnbiasedError):
             channel.debias(outputs)

@@ -9,7 +9,8 @@ import pytest
 import labeldp as ldp
 from exact.channel_cases import NOISE, shift_rows
 from helpers import WORDS
-from labeldp.exact import shift
+from labeldp.exact import Promise, shift
+from labeldp.mechanisms import exp_lower
 
 COMB = [n << 56 for n in (1, 60, 1, 60, 2, 60, 1, 60, 1)]
 COMB[4] = WORDS - sum(COMB) + COMB[4]
@@ -25,7 +26,7 @@ def delta_channel(noise, steps, margin, promise):
 
 def exact(noise, steps, epsilon):
     """Return δ over all pairs of rows, before clamping."""
-    bound = ldp.mechanisms.exp_lower(epsilon)
+    bound = exp_lower(epsilon)
     return max(
         sum(max(Fraction(0), n - bound * m) for n, m in zip(one, other, strict=True)) / WORDS
         for one, other in permutations(shift_rows(noise, steps, len(noise) // 2), 2)
@@ -37,12 +38,12 @@ def exact(noise, steps, epsilon):
 @pytest.mark.parametrize("name", NOISES)
 def test_delta_is_that_of_the_worst_pair_of_rows_either_way_and_no_float_claims_less(name, steps, epsilon):
     delta = exact(NOISES[name], steps, epsilon)
-    proof = delta_channel(NOISES[name], steps, 4, ldp.exact.Promise(epsilon, delta)).verify()
+    proof = delta_channel(NOISES[name], steps, 4, Promise(epsilon, delta)).verify()
     assert delta <= Fraction(proof.delta) <= delta * (1 + Fraction(1, 2**52))
     assert Fraction(np.nextafter(proof.epsilon, 0)) < epsilon <= Fraction(proof.epsilon)
     assert proof.worst_ratio is None
     with pytest.raises(ldp.errors.PrivacyProofError, match="must not be used"):
-        delta_channel(NOISES[name], steps, 4, ldp.exact.Promise(epsilon, delta - Fraction(1, 1 << 70)))
+        delta_channel(NOISES[name], steps, 4, Promise(epsilon, delta - Fraction(1, 1 << 70)))
 
 
 # ---- shifts that a quick bound leaves out ---------------------------------------------------------------
@@ -70,7 +71,7 @@ def random_counts(seed):
 def test_the_quick_bound_is_never_below_the_exact_sum(seed):
     counts = random_counts(seed)
     for epsilon in ("0.001", "0.7", "5", "20"):
-        bound = ldp.mechanisms.exp_lower(Fraction(epsilon))
+        bound = exp_lower(Fraction(epsilon))
         for step in (1, 2, counts.size // 3, counts.size - 1):
             assert shift._hockey_stick_below(counts, step, bound) >= shift._hockey_stick(counts, step, bound)
 
@@ -78,7 +79,7 @@ def test_the_quick_bound_is_never_below_the_exact_sum(seed):
 def agrees(seed, steps=4, epsilon=Fraction(7, 10)):
     """Return whether the proof has the δ of the definition: every pair of rows, in fractions."""
     noise = random_counts(seed).tolist()
-    proven = delta_channel(noise, steps, len(noise) // 2, ldp.exact.Promise(epsilon, Fraction(1))).verify().delta
+    proven = delta_channel(noise, steps, len(noise) // 2, Promise(epsilon, Fraction(1))).verify().delta
     delta = exact(noise, steps, epsilon)
     return delta <= Fraction(proven) <= delta * (1 + Fraction(1, 1 << 50))
 

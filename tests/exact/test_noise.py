@@ -14,6 +14,7 @@ from scipy import stats
 
 import labeldp as ldp
 from helpers import seeded
+from labeldp.exact import DiscreteLaplace
 from mechanism_cases import ALPHA
 
 HUGE = Fraction(10**12 + 39, 7)
@@ -22,7 +23,7 @@ MANY = 30_000
 """Draws a test. A scale that is off by δ moves χ² by about n·δ²; with at most 40 bins, 10 % less noise passes a
 test of fit with probability below 1e-4."""
 
-each_noise = pytest.mark.parametrize("noise", [*map(ldp.exact.DiscreteLaplace, SCALES)], ids=repr)
+each_noise = pytest.mark.parametrize("noise", [*map(DiscreteLaplace, SCALES)], ids=repr)
 
 
 @cache
@@ -63,7 +64,7 @@ def fit(noise, x):
 @each_noise
 def test_draws_have_exactly_the_promised_probabilities_and_ten_percent_less_noise_is_noticed(noise):
     assert fit(noise, draws(noise, seed=1)) > ALPHA
-    less = ldp.exact.DiscreteLaplace(noise.scale * Fraction(9, 10))
+    less = DiscreteLaplace(noise.scale * Fraction(9, 10))
     assert fit(noise, draws(less, seed=2)) < ALPHA
 
 
@@ -83,9 +84,7 @@ def two_sample(noise, ours, theirs):
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize(
-    "noise", [ldp.exact.DiscreteLaplace(Fraction(scale)) for scale in ("1/2", "5000")], ids=repr
-)
+@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(scale)) for scale in ("1/2", "5000")], ids=repr)
 def test_opendp_draws_integers_from_the_same_distribution(noise):
     """15,000 draws of theirs: 20 % less noise of ours passes with probability below 1e-4."""
     dp.enable_features("contrib")
@@ -94,7 +93,7 @@ def test_opendp_draws_integers_from_the_same_distribution(noise):
     peer = np.array(theirs([0] * 15_000))
     ours = draws(noise, seed=5)
     assert two_sample(noise, ours, peer) > ALPHA
-    less = draws(ldp.exact.DiscreteLaplace(noise.scale * Fraction(4, 5)), seed=6)
+    less = draws(DiscreteLaplace(noise.scale * Fraction(4, 5)), seed=6)
     assert two_sample(noise, less, peer) < ALPHA
 
 
@@ -103,7 +102,7 @@ def test_opendp_draws_integers_from_the_same_distribution(noise):
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(2)])
 def test_shifting_by_the_sensitivity_changes_no_probability_by_more_than_e_to_epsilon(epsilon):
-    noise = ldp.exact.DiscreteLaplace.calibrated(sensitivity=2, epsilon=epsilon)
+    noise = DiscreteLaplace.calibrated(sensitivity=2, epsilon=epsilon)
     assert noise.scale == 2 / epsilon
     share = np.diff(laplace_cdf(noise.scale, np.arange(-30, 1)))
     assert np.abs(np.log(share[2:] / share[:-2])).max() == pytest.approx(float(epsilon), rel=1e-6)
@@ -112,12 +111,12 @@ def test_shifting_by_the_sensitivity_changes_no_probability_by_more_than_e_to_ep
 def test_a_scale_that_is_no_positive_fraction_or_whose_noise_does_not_fit_into_64_bits_is_refused():
     for bad in (Fraction(0), Fraction(-1, 2), 0.5, 1, True, math.nan, "1", None, Fraction(2**52 + 1)):
         with pytest.raises(ldp.errors.ParameterError, match="scale must be"):
-            ldp.exact.DiscreteLaplace(bad)
-    assert 2**45 < np.abs(ldp.exact.DiscreteLaplace(Fraction(2**52)).sample(6, seeded(9))).max() < 2**59
+            DiscreteLaplace(bad)
+    assert 2**45 < np.abs(DiscreteLaplace(Fraction(2**52)).sample(6, seeded(9))).max() < 2**59
 
 
 def test_a_release_is_the_statistic_and_a_draw_for_each_of_its_integers():
-    exact, noise = np.array([5, -(2**40), 0], dtype=np.int64), ldp.exact.DiscreteLaplace(Fraction(1000))
+    exact, noise = np.array([5, -(2**40), 0], dtype=np.int64), DiscreteLaplace(Fraction(1000))
     noisy = (exact + noise.sample(3, seeded(4))).tolist()
     for statistic in (exact, exact.astype(object)):
         released = noise.release(statistic, seeded(4))
@@ -129,4 +128,4 @@ def test_stated_variances_are_sums_over_the_probabilities():
     for scale in (Fraction(1, 3), Fraction(10, 3)):
         r = math.exp(-1 / scale)
         by_hand = sum(2 * x * x * r**x * (1 - r) / (1 + r) for x in range(1, 2000))
-        assert ldp.exact.DiscreteLaplace(scale).variance() == pytest.approx(by_hand, rel=1e-12)
+        assert DiscreteLaplace(scale).variance() == pytest.approx(by_hand, rel=1e-12)

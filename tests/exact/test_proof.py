@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 import labeldp as ldp
 from helpers import WORDS
+from labeldp.errors import PrivacyProofError
+from labeldp.exact import Promise, sampling
 from labeldp.exact import proof as proofs
-from labeldp.exact import sampling
 from labeldp.exact.shift import _hockey_stick
+from labeldp.mechanisms import exp_lower
 
 PRECISE = Context(prec=120, Emin=-(10**6), Emax=10**6)
 """Decimals with 120 digits: wrong by far less than 2^-300."""
@@ -35,7 +37,7 @@ def exp(x):
 @example(Fraction(0.1))
 def test_exp_lower_is_below_the_exponential_and_within_two_to_the_minus_100(x):
     true = exp(x)
-    assert true * (1 - Fraction(1, 1 << 100)) <= ldp.mechanisms.exp_lower(x) <= true * (1 + Fraction(1, 10**110))
+    assert true * (1 - Fraction(1, 1 << 100)) <= exp_lower(x) <= true * (1 + Fraction(1, 10**110))
 
 
 RATIOS = st.integers(1, WORDS - 1).flatmap(
@@ -49,19 +51,19 @@ RATIOS = st.integers(1, WORDS - 1).flatmap(
 @example(Fraction(WORDS - 1, 1))
 def test_epsilon_of_is_the_smallest_float_that_covers_the_ratio(ratio):
     epsilon = proofs.epsilon_of(ratio)
-    assert ldp.mechanisms.exp_lower(Fraction(epsilon)) >= ratio
+    assert exp_lower(Fraction(epsilon)) >= ratio
     assert epsilon == 0 or exp(Fraction(math.nextafter(epsilon, 0))) < ratio * (1 + Fraction(1, 1 << 99))
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(2, 3), Fraction(3, 10), Fraction(1)])
 def test_a_promise_that_is_used_up_is_kept_and_its_float_does_not_claim_less(epsilon):
     """Of 1/3 and 2/3 one float lies below, the other above."""
-    bound = ldp.mechanisms.exp_lower(epsilon)
-    proof = proofs.prove_pure([bound.as_integer_ratio()], ldp.exact.Promise(epsilon))
+    bound = exp_lower(epsilon)
+    proof = proofs.prove_pure([bound.as_integer_ratio()], Promise(epsilon))
     assert proof == ldp.exact.Proof(proofs.epsilon_of(bound), 0.0, bound)
     assert exp(Fraction(proof.epsilon)) >= bound
-    with pytest.raises(ldp.errors.PrivacyProofError, match="must not be used"):
-        proofs.prove_pure([(bound + Fraction(1, 1 << 192)).as_integer_ratio()], ldp.exact.Promise(epsilon))
+    with pytest.raises(PrivacyProofError, match="must not be used"):
+        proofs.prove_pure([(bound + Fraction(1, 1 << 192)).as_integer_ratio()], Promise(epsilon))
 
 
 @given(st.fractions(0, 100))
@@ -74,10 +76,10 @@ def test_float_above_is_the_next_float_that_is_not_below(value):
 
 
 def test_a_promise_is_the_smaller_of_the_decimal_and_the_binary_number():
-    assert ldp.exact.Promise.of(0.5) == ldp.exact.Promise(Fraction(1, 2), Fraction(0))
-    assert ldp.exact.Promise.of(0.3) == ldp.exact.Promise(Fraction(0.3)) != ldp.exact.Promise(Fraction(3, 10))
-    assert ldp.exact.Promise.of(0.1, 0.1) == ldp.exact.Promise(Fraction(1, 10), Fraction(1, 10))
-    assert ldp.exact.Promise.of(1.0, 0.3).delta == Fraction(0.3)
+    assert Promise.of(0.5) == Promise(Fraction(1, 2), Fraction(0))
+    assert Promise.of(0.3) == Promise(Fraction(0.3)) != Promise(Fraction(3, 10))
+    assert Promise.of(0.1, 0.1) == Promise(Fraction(1, 10), Fraction(1, 10))
+    assert Promise.of(1.0, 0.3).delta == Fraction(0.3)
 
 
 @given(st.integers(1, 20_000))
@@ -161,7 +163,7 @@ def test_draw_maps_as_many_words_to_each_output_as_recount_claims(counts):
     ids=["short", "long", "negative", "zeros", "too many", "none", "floats"],
 )
 def test_a_table_is_only_built_from_integer_counts_that_sum_to_all_words(counts):
-    with pytest.raises(ldp.errors.PrivacyProofError):
+    with pytest.raises(PrivacyProofError):
         sampling.alias_tables([counts])[0]
 
 
@@ -176,7 +178,7 @@ def test_a_table_is_only_built_from_integer_counts_that_sum_to_all_words(counts)
 )
 @pytest.mark.parametrize("dimensions", [1, 2])
 def test_what_is_no_packed_row_is_not_proven(row, dimensions):
-    with pytest.raises(ldp.errors.PrivacyProofError, match="packed as"):
+    with pytest.raises(PrivacyProofError, match="packed as"):
         sampling.verified_counts(row, dimensions, 2)
 
 
@@ -197,14 +199,14 @@ def hockey_stick(counts, shift, bound):
     st.fractions(Fraction(1, 1000), 20),
 )
 def test_hockey_stick_is_exact_for_any_counts(counts, shift, epsilon):
-    bound = ldp.mechanisms.exp_lower(epsilon)
+    bound = exp_lower(epsilon)
     got = _hockey_stick(np.array(counts, dtype=np.uint64), shift, bound)
     assert got == hockey_stick(counts, shift, bound)
 
 
 @given(st.integers(1 << 50, 1 << 62), st.integers(-3, 3), st.fractions(Fraction(1, 1000), 1))
 def test_hockey_stick_is_exact_where_floats_cannot_tell_the_counts_apart(small, off, epsilon):
-    bound = ldp.mechanisms.exp_lower(epsilon)
+    bound = exp_lower(epsilon)
     counts = [math.floor(bound * small) + off, 7, small]
     for way, shift in ((counts, 2), (counts[::-1], 2), (counts, 1)):
         got = _hockey_stick(np.array(way, dtype=np.uint64), shift, bound)

@@ -14,6 +14,7 @@ from scipy import stats
 import labeldp as ldp
 from exact.word_cases import assert_no_common_word, draw
 from helpers import FALSE_ALARM, PATIENCE, seeded
+from labeldp.exact import SecureWords, resolve_source
 from labeldp.exact import word_sources as randomness
 from labeldp.exact.word_sources import CHUNK_BYTES
 
@@ -27,7 +28,7 @@ CHUNK = CHUNK_BYTES // 8
 # ---- filling --------------------------------------------------------------------------------------
 
 
-each_source = pytest.mark.parametrize("make", [ldp.exact.SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
+each_source = pytest.mark.parametrize("make", [SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 7, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5])
@@ -44,15 +45,15 @@ def test_fill_writes_every_byte_of_the_buffer_and_nothing_beside_it(make, size):
 
 
 def test_no_word_is_given_twice_by_one_source_or_two():
-    source = ldp.exact.SecureWords()
-    assert_no_common_word(*(draw(source, n) for n in (1, 5, 100, 40_000)), draw(ldp.exact.SecureWords(), 1000))
+    source = SecureWords()
+    assert_no_common_word(*(draw(source, n) for n in (1, 5, 100, 40_000)), draw(SecureWords(), 1000))
 
 
 # ---- forks, threads, keys, copies ------------------------------------------------------------------
 
 
 def test_a_fork_that_python_does_not_see_still_changes_the_words(monkeypatch):
-    source = ldp.exact.SecureWords()
+    source = SecureWords()
     before, stream = draw(source), source._stream
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert_no_common_word(before, draw(source))
@@ -61,7 +62,7 @@ def test_a_fork_that_python_does_not_see_still_changes_the_words(monkeypatch):
 
 def test_after_a_fork_every_source_drops_its_key_and_its_lock(monkeypatch):
     """Also where the child's process has the id of a parent that ended."""
-    sources = [ldp.exact.SecureWords(), ldp.exact.SecureWords(), ldp.exact.default_source()]
+    sources = [SecureWords(), SecureWords(), ldp.exact.default_source()]
     before, streams = [draw(source) for source in sources], [source._stream for source in sources]
     with sources[0]._lock:  # held by a thread that the child does not have
         monkeypatch.setattr(randomness, "_forks", [None])
@@ -70,7 +71,7 @@ def test_after_a_fork_every_source_drops_its_key_and_its_lock(monkeypatch):
 
 
 def test_threads_that_share_a_source_never_get_the_same_word():
-    source, start = ldp.exact.SecureWords(), threading.Barrier(8)
+    source, start = SecureWords(), threading.Barrier(8)
     parts = [[] for _ in range(8)]
 
     def work(mine):
@@ -89,7 +90,7 @@ def test_a_key_serves_no_more_than_its_bytes(monkeypatch):
     keys, make = [], randomness._keystream
     monkeypatch.setattr(randomness, "REKEY_BYTES", 1 << 8)
     monkeypatch.setattr(randomness, "_keystream", lambda *key: keys.append(key) or make(*key))
-    source = ldp.exact.SecureWords()
+    source = SecureWords()
     sizes = (5, 32, 33, 1, 300, 7)
     assert_no_common_word(*(draw(source, size) for size in sizes))
     assert len(set(keys)) == len(keys) >= 8 * sum(sizes) / (1 << 8)
@@ -98,7 +99,7 @@ def test_a_key_serves_no_more_than_its_bytes(monkeypatch):
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
 def test_a_secure_source_refuses_to_be_copied(how):
     with pytest.raises(TypeError, match="make a new one"):
-        how(ldp.exact.SecureWords())
+        how(SecureWords())
 
 
 # ---- seeds ----------------------------------------------------------------------------------------
@@ -108,7 +109,7 @@ def test_a_seeded_source_warns_whoever_gave_the_seed_and_is_no_secure_source():
     with pytest.warns(ldp.InsecureRandomnessWarning, match="never for a release") as warned:
         source = ldp.exact.SeededWords(1)
     assert [warning.filename for warning in warned] == [__file__]
-    assert not isinstance(source, ldp.exact.SecureWords)
+    assert not isinstance(source, SecureWords)
 
 
 def test_a_seed_repeats_its_words_however_they_are_cut():
@@ -132,10 +133,10 @@ def test_a_seeds_words_are_aes_256_ctr_under_the_hashed_seed(seed):
 def test_random_state_is_a_seed_and_warns_or_a_source_and_by_default_a_secure_one():
     for seed in (3, np.int64(3)):
         with pytest.warns(ldp.InsecureRandomnessWarning):
-            assert np.array_equal(draw(ldp.exact.resolve_source(seed)), draw(seeded(3)))
+            assert np.array_equal(draw(resolve_source(seed)), draw(seeded(3)))
     source = seeded(1)
-    assert ldp.exact.resolve_source(source) is source
-    assert type(ldp.exact.resolve_source(None)) is ldp.exact.SecureWords
+    assert resolve_source(source) is source
+    assert type(resolve_source(None)) is SecureWords
 
 
 @pytest.mark.parametrize(
@@ -148,7 +149,7 @@ def test_random_state_is_a_seed_and_warns_or_a_source_and_by_default_a_secure_on
 )
 def test_random_state_of_any_other_kind_is_refused(state):
     with pytest.raises(ldp.errors.ParameterError, match="random_state must be None"):
-        ldp.exact.resolve_source(state)
+        resolve_source(state)
 
 
 # ---- statistics -----------------------------------------------------------------------------------
@@ -164,7 +165,7 @@ def uniform(words):
 
 @pytest.mark.statistical
 def test_bits_and_bytes_of_words_are_uniform_and_a_stuck_bit_would_be_noticed():
-    words = draw(ldp.exact.SecureWords(), 1 << 20)
+    words = draw(SecureWords(), 1 << 20)
     assert uniform(words)
     words[: words.size // 100] |= np.uint64(1)  # one word in a hundred has its last bit set
     assert not uniform(words)

@@ -7,15 +7,15 @@ import warnings
 import numpy as np
 import pytest
 
-import labeldp as ldp
 from exact.word_cases import assert_no_common_word, draw
 from helpers import PATIENCE, posix_only, seeded
+from labeldp.exact import SecureWords, default_source
 
 pytestmark = pytest.mark.real_words
 
 
 def _child(pipe, source):
-    pipe.send(draw(source if source is not None else ldp.exact.default_source()))
+    pipe.send(draw(source if source is not None else default_source()))
     pipe.close()
 
 
@@ -42,7 +42,7 @@ def in_child(method, source):
 @posix_only
 @pytest.mark.parametrize("shared", [True, False], ids=["own source", "default source"])
 def test_a_forked_child_never_repeats_its_parents_words(shared):
-    source = ldp.exact.SecureWords() if shared else ldp.exact.default_source()
+    source = SecureWords() if shared else default_source()
     before = draw(source)
     children = [in_child("fork", source if shared else None) for _ in range(3)]
     assert_no_common_word(before, draw(source), *children)
@@ -58,7 +58,7 @@ def test_a_forked_copy_of_a_seeded_source_does_repeat_words():
 
 @posix_only
 def test_a_fork_while_another_thread_holds_the_lock_does_not_deadlock():
-    source = ldp.exact.SecureWords()
+    source = SecureWords()
     before = draw(source)
     held, release = threading.Event(), threading.Event()
 

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 import labeldp as ldp
 from exact.word_cases import as_ids
 from helpers import NAMES, mechanisms, posix_only
+from labeldp.errors import ParameterError
 from labeldp.exact import row_words
 from labeldp.exact.word_sources import CHUNK
 
@@ -85,7 +86,7 @@ def test_no_two_rows_share_a_word_however_many_pieces_they_come_in():
         source.fill(part)
     assert np.unique(np.concatenate(parts)).size == rows
     for size in (0, 1):
-        with pytest.raises(ldp.errors.ParameterError, match="nothing else"):
+        with pytest.raises(ParameterError, match="nothing else"):
             source.fill(np.empty(size, dtype=np.uint64))
 
 
@@ -126,7 +127,7 @@ def test_a_key_serves_each_column_and_round_once():
     key.secret(card="one", column="y")
     key.secret(card="one", column="y", round=1)
     for again in ({"card": "two"}, {"card": "one", "round": 0}):
-        with pytest.raises(ldp.errors.ParameterError, match="share their noise"):
+        with pytest.raises(ParameterError, match="share their noise"):
             key.secret(column="y", **again)
 
 
@@ -134,7 +135,7 @@ def test_a_key_that_served_its_release_gives_nothing_and_keeps_nothing():
     with row_words.ReleaseKey() as key:
         assert len(key._secret) == 32
     assert key._secret is None
-    with pytest.raises(ldp.errors.ParameterError, match="destroyed"):
+    with pytest.raises(ParameterError, match="destroyed"):
         key.secret(card="one", column="y")
 
 
@@ -152,20 +153,20 @@ def test_keys_and_sources_cannot_be_copied_and_do_not_show_themselves():
 
 @pytest.mark.parametrize("ids", [[1, 2], [1, 2, 3, 4]])
 def test_there_must_be_an_id_for_each_label(ids):
-    with pytest.raises(ldp.errors.ParameterError, match="one id"):
+    with pytest.raises(ParameterError, match="one id"):
         mechanisms(1.0)["rp"].randomize([0.1, 0.2, 0.3], random_state=row_words.RowWords(SECRET, as_ids(ids)))
 
 
 def test_a_source_serves_one_release():
     mechanism, source = mechanisms(1.0)["laplace"], row_words.RowWords(SECRET, as_ids([1, 2, 3]))
     mechanism.randomize([0.1, 0.2, 0.3], random_state=source)
-    with pytest.raises(ldp.errors.ParameterError, match="not used before"):
+    with pytest.raises(ParameterError, match="not used before"):
         mechanism.randomize([0.1, 0.2, 0.3], random_state=source)
 
 
 def test_words_of_rows_are_refused_before_the_charge_where_only_randomize_may_use_them():
     ledger, source = ldp.Ledger(), row_words.RowWords(SECRET, as_ids([1, 2, 3]))
-    with pytest.raises(ldp.errors.ParameterError):
+    with pytest.raises(ParameterError):
         ldp.privatize([0.1, 0.2, 0.3], epsilon=1.0, bounds=(0, 1), ledger=ledger, random_state=source)
     assert ledger.charges == ()
 
@@ -181,7 +182,7 @@ def test_a_forked_process_gets_nothing_from_a_key_or_a_source():
         for use in uses:
             try:
                 use()
-            except ldp.errors.ParameterError:
+            except ParameterError:
                 continue
             os._exit(1)
         os._exit(0)
@@ -192,5 +193,5 @@ def test_a_forked_process_gets_nothing_from_a_key_or_a_source():
 
 @pytest.mark.parametrize("ids", [[7, 8, 7], ["ann", "bob", "ann"], [b"", b""]], ids=str)
 def test_equal_ids_would_share_their_noise_and_are_refused(ids):
-    with pytest.raises(ldp.errors.ParameterError, match="must all be different"):
+    with pytest.raises(ParameterError, match="must all be different"):
         row_words.RowWords(SECRET, as_ids(ids))

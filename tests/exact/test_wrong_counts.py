@@ -10,6 +10,8 @@ import pytest
 import labeldp as ldp
 from exact.channel_cases import CASES, MIXED, shift_rows, worst
 from helpers import WORDS
+from labeldp.errors import PrivacyProofError
+from labeldp.exact import Promise, ShiftChannel
 
 BELL_SHAPED = "shift, bell, 2 steps, margin 2"
 TAMPERINGS = [
@@ -19,7 +21,7 @@ TAMPERINGS = [
     ("window", {"cells": 8}, "no words for the window"),
     ("window", {"background": 0}, "no background"),
     ("window", {"extra": 3.0 * 2**60}, "a float for a count"),
-    ("window", {"promise": ldp.exact.Promise(Fraction(9, 10))}, "a smaller promise"),
+    ("window", {"promise": Promise(Fraction(9, 10))}, "a smaller promise"),
     ("window, spread outside", {"background": (1 << 61) - 1}, "one background word less, spread"),
     ("window, listed", {"cuts": np.array([0.5, 1.0, 2.5, np.inf])}, "a start beyond the last output"),
     ("window, listed", {"cuts": None}, "values without cuts"),
@@ -38,7 +40,7 @@ TAMPERINGS = [
 def test_a_channel_with_wrong_integers_cannot_be_built(name, changes):
     channel = CASES[name][0]
     assert replace(channel).verify() == channel.proof
-    with pytest.raises(ldp.errors.PrivacyProofError):
+    with pytest.raises(PrivacyProofError):
         replace(channel, **changes)
 
 
@@ -61,7 +63,7 @@ def breaks(channel, table, rows):
     if any(any(row[outputs:]) for row in real):
         return True
     real = [row[:outputs] for row in real]
-    if isinstance(channel, ldp.exact.ShiftChannel):
+    if isinstance(channel, ShiftChannel):
         real = shift_rows(real[0], channel.steps, channel.margin)
     return not all(all(row) for row in real) or worst(real) > worst(rows)
 
@@ -79,7 +81,7 @@ def test_a_word_moved_between_cells_is_refused_whenever_it_raises_the_worst_rati
                 table[index] = moved
                 is_worse = breaks(channel, table, rows)
                 refused += is_worse
-                with pytest.raises(ldp.errors.PrivacyProofError) if is_worse else nullcontext():
+                with pytest.raises(PrivacyProofError) if is_worse else nullcontext():
                     replace(channel, table=table)
     assert refused
 
@@ -87,12 +89,12 @@ def test_a_word_moved_between_cells_is_refused_whenever_it_raises_the_worst_rati
 @pytest.mark.parametrize("columns", [1, 3])
 def test_a_packed_row_of_another_length_is_refused(columns):
     channel = CASES["table"][0]
-    with pytest.raises(ldp.errors.PrivacyProofError):
+    with pytest.raises(PrivacyProofError):
         replace(channel, table=channel.table[:, :columns].copy())
 
 
 def test_noise_with_an_even_number_of_counts_has_no_centre_and_is_refused():
     """Its upper tail is empty under one label and not under the other."""
     even = [WORDS // 3, WORDS - WORDS // 3 - (WORDS >> 2) - (WORDS >> 3), WORDS >> 2, WORDS >> 3]
-    with pytest.raises(ldp.errors.PrivacyProofError):
-        ldp.exact.ShiftChannel.from_counts(0.0, 1.0, 1, 1, even, ldp.exact.Promise(Fraction(20)))
+    with pytest.raises(PrivacyProofError):
+        ShiftChannel.from_counts(0.0, 1.0, 1, 1, even, Promise(Fraction(20)))

@@ -20,9 +20,10 @@ from sklearn.linear_model import Ridge
 
 import labeldp as ldp
 from interference import changes
+from labeldp.exact import DiscreteLaplace, default_source
 
 MECHANISM = ldp.TwoPoint(bounds=changes.BOUNDS, epsilon=1.0)
-NOISE = ldp.exact.DiscreteLaplace.calibrated(sensitivity=1, epsilon=ldp.Budget(1.0).exact_epsilon)
+NOISE = DiscreteLaplace.calibrated(sensitivity=1, epsilon=ldp.Budget(1.0).exact_epsilon)
 LINE, BLOCK = 16, 256
 """Bytes of a line with a label of one character, and of a block."""
 
@@ -189,8 +190,8 @@ def bounds_off_the_data(labels, leak):
 def noise_of_its_own(labels, leak):
     total = np.array([int(np.clip(changes.numbers(labels), *changes.BOUNDS).sum())])
     if leak:
-        return total + NOISE.sample(1, ldp.exact.default_source())
-    return NOISE.release(total, ldp.exact.default_source())
+        return total + NOISE.sample(1, default_source())
+    return NOISE.release(total, default_source())
 
 
 # ---- steps -----------------------------------------------------------------------------------------------------
@@ -200,7 +201,7 @@ def noise_of_its_own(labels, leak):
 def words_by_label(labels, leak):
     """A coin for each large label: as many steps as there are such labels."""
     large = sum(abs(float(text)) > 3 for text in labels) if leak else len(labels)
-    ldp.exact.default_source().fill(np.zeros(large, dtype=np.uint64))
+    default_source().fill(np.zeros(large, dtype=np.uint64))
     return released(labels)
 
 
@@ -228,7 +229,7 @@ def noisy_sum(labels, steps, noise):
     """Return the sum of labels in so many steps, with noise."""
     places = np.clip(changes.numbers(labels), *changes.BOUNDS) / max(map(abs, changes.BOUNDS))
     total = np.rint(places * steps).astype(np.int64).sum(keepdims=True)
-    return noise.release(total, ldp.exact.default_source())
+    return noise.release(total, default_source())
 
 
 def average_of_several(labels, leak):
@@ -248,7 +249,7 @@ def paid_too_late(labels, leak):
 def sum_beside_labels(labels, leak):
     """Each fits into what was charged, and both together do not."""
     charge(1.0 if leak else 2.0)
-    noise = ldp.exact.DiscreteLaplace.calibrated(sensitivity=3, epsilon=Fraction(1))
+    noise = DiscreteLaplace.calibrated(sensitivity=3, epsilon=Fraction(1))
     return released(labels), noisy_sum(labels, 3, noise)
 
 

@@ -17,6 +17,7 @@ from interference import changes, tables
 from interference.harness import Way, assert_nothing_leaks, assert_same, compared, overspending
 from interference.tables import FORMATS, LABEL, Input
 from labeldp.app import file_labels
+from labeldp.tables import Dialect
 
 ROWS = 150
 CHANGES = changes.changes(ROWS, every=50)
@@ -72,9 +73,9 @@ OPTIONS = {
         {"mechanism": "auto", "person": "kind", "most_rows_per_person": 20},
     ),
     "replaced": ("csv", "parquet", {"force": True}),
-    "a decimal comma": ("german.csv", "csv", {"dialect": ldp.tables.Dialect(encoding="cp1252")}),
-    "a decimal comma, tsv": ("german.csv", "tsv", {"dialect": ldp.tables.Dialect(encoding="cp1252")}),
-    "a decimal comma, utf-16": ("excel.csv", "parquet", {"dialect": ldp.tables.Dialect()}),
+    "a decimal comma": ("german.csv", "csv", {"dialect": Dialect(encoding="cp1252")}),
+    "a decimal comma, tsv": ("german.csv", "tsv", {"dialect": Dialect(encoding="cp1252")}),
+    "a decimal comma, utf-16": ("excel.csv", "parquet", {"dialect": Dialect()}),
 }
 CASES = [
     *((form, to, "all rows", {}) for form in FORMATS for to in WRITTEN),
@@ -157,7 +158,7 @@ def test_titles_and_a_total_of_the_labels(tmp_path):
         (folder / "table.csv").write_text(whole)
 
     def out(**how):
-        return Way(lambda _: privatized("table.csv", "out.csv", dialect=ldp.tables.Dialect(**how)), prepare)
+        return Way(lambda _: privatized("table.csv", "out.csv", dialect=Dialect(**how)), prepare)
 
     assert_nothing_leaks(out(skip=2, skip_last=1), *inputs(), tmp_path)
     for how in ({"skip": 2}, {}):  # refused in the same words
@@ -310,5 +311,5 @@ def pairs_of_tables(draw):
 @given(pair=pairs_of_tables(), form=st.sampled_from(FORMATS), to=st.sampled_from(WRITTEN), shuffle=st.booleans())
 @tries(10)
 def test_whatever_the_table(pair, form, to, shuffle, tmp_path_factory):
-    out = way(form, f"out.{to}", shuffle=shuffle, dialect=ldp.tables.Dialect(skip_last=0))
+    out = way(form, f"out.{to}", shuffle=shuffle, dialect=Dialect(skip_last=0))
     assert_nothing_leaks(out, *pair, tmp_path_factory.mktemp("any"))

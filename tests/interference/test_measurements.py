@@ -12,6 +12,7 @@ import labeldp as ldp
 from interference import changes
 from interference.harness import Way, assert_nothing_leaks, compared, overspending
 from interference.replay import replaced
+from labeldp.errors import PrivacyProofError
 from labeldp.exact import SecureWords
 from labeldp.learning import epsilon_split, label_queries, private_scores, sum_model
 from labeldp.release.label_access import LabelAccess
@@ -107,7 +108,7 @@ def measured_twice(labels):
 def test_a_budget_that_is_spent_twice_is_refused_and_detected_where_it_is_not(tmp_path):
     one = np.full(ROWS, 0.0)
     pair = one, np.append(one[1:], 6.0)
-    with pytest.raises(ldp.errors.PrivacyProofError, match="more than is left"):
+    with pytest.raises(PrivacyProofError, match="more than is left"):
         measured_twice(one)
     with replaced((LabelAccess, "_spend", lambda *_: None)):
         assert overspending(Way(measured_twice), *pair, tmp_path)
@@ -131,7 +132,7 @@ def test_a_query_whose_integers_move_too_far_is_refused_before_labels_are_read()
 
     access = LabelAccess(np.zeros(5), SecureWords())
     access.charge(ldp.Ledger(), [], epsilon=Fraction(1))
-    with pytest.raises(ldp.errors.PrivacyProofError, match="moves them by 3"):
+    with pytest.raises(PrivacyProofError, match="moves them by 3"):
         access.measure(Heavy.equal(Cells((0.0, 1.0), 4), 4, "counts"), Fraction(1))
     assert access.remaining == 1
 
@@ -153,7 +154,7 @@ def test_threads_spend_a_budget_once():
     def ask(_):
         try:
             return access.measure(query, Fraction(1, 4)).values.size
-        except ldp.errors.PrivacyProofError:
+        except PrivacyProofError:
             return 0
 
     with ThreadPoolExecutor(16) as pool:

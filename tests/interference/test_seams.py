@@ -11,6 +11,7 @@ import pytest
 import labeldp as ldp
 from interference.harness import modules
 from interference.replay import CHANNELS, MismatchError, seams
+from labeldp.exact import DiscreteLaplace, SecureWords
 
 ROOT = Path(ldp.__file__).parent
 MECHANISM = ldp.TwoPoint(bounds=(0, 1), epsilon=1.0)
@@ -27,7 +28,7 @@ def test_every_channel_of_the_library_is_replayed():
 
 
 def test_no_noise_releases_in_a_way_of_its_own():
-    assert not ldp.exact.DiscreteLaplace.__subclasses__()
+    assert not DiscreteLaplace.__subclasses__()
 
 
 def calls(tree):
@@ -73,8 +74,8 @@ def test_labels_are_randomised_and_sums_get_noise_in_one_place():
 
 
 def test_replay_gives_out_what_was_recorded():
-    noise = ldp.exact.DiscreteLaplace.calibrated(sensitivity=1, epsilon=Fraction(1))
-    source = ldp.exact.SecureWords()
+    noise = DiscreteLaplace.calibrated(sensitivity=1, epsilon=Fraction(1))
+    source = SecureWords()
     with seams() as tape:
         first = MECHANISM.randomize(np.linspace(0, 1, 100)), noise.release(np.arange(3), source)
     with seams(tape) as again:
@@ -87,7 +88,7 @@ def test_replay_gives_out_what_was_recorded():
 
 def test_words_for_other_uses_are_the_same_whatever_the_seams_draw():
     words = np.zeros((2, 5), dtype=np.uint64)
-    source = ldp.exact.SecureWords()
+    source = SecureWords()
     for row, labels in zip(words, (3, 1000), strict=True):
         with seams() as tape:
             MECHANISM.randomize(np.zeros(labels))

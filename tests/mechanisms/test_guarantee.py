@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import labeldp as ldp
 from helpers import EVERY, MAKERS
+from labeldp.errors import ParameterError
 from mechanism_cases import BOUNDS, at_most, make, output_range, rp_share
 
 EPSILONS = (0.001, 0.1, 1, 4, 20)
@@ -63,7 +64,7 @@ def test_mechanisms_are_proven_for_any_epsilon_and_bounds_or_refused(name, epsil
     low, high = ends
     try:
         mechanism = MAKERS[name](epsilon, ends)
-    except ldp.errors.ParameterError as error:
+    except ParameterError as error:
         unresolved = high - low < 2000 * math.ulp(max(abs(low), abs(high)))
         assert unresolved or ("delta" in str(error) and epsilon >= 12)  # noqa: PT017
     else:
@@ -96,7 +97,7 @@ def test_the_table_that_stands_in_where_no_programme_is_exact_satisfies_epsilon_
 def test_gaussian_proves_the_requested_delta(epsilon, delta):
     try:
         assert_proven(ldp.Gaussian(bounds=BOUNDS, epsilon=epsilon, delta=delta), epsilon)
-    except ldp.errors.ParameterError as error:  # a word of 2^64 weighs e^ε/δ too much to show δ to 0.1 %
+    except ParameterError as error:  # a word of 2^64 weighs e^ε/δ too much to show δ to 0.1 %
         assert epsilon >= 12 and delta <= 1e-6 and "delta" in str(error)  # noqa: PT017, PT018
 
 
@@ -118,7 +119,7 @@ def test_rp_meets_zeta_at_every_epsilon_or_refuses_it_at_once(epsilon, zeta):
     try:
         with at_most(2):
             mechanism = ldp.RPWithPrior(interval=(-0.5, 0.5), zeta=zeta, epsilon=epsilon)
-    except ldp.errors.ParameterError as error:
+    except ParameterError as error:
         assert not 1e-5 < zeta < 1e5, error  # noqa: PT017
         assert f"too {'small' if zeta < 1 else 'large'}" in str(error)  # noqa: PT017
     else:

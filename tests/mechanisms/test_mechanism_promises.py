@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
+from labeldp.errors import PrivacyProofError
+from labeldp.mechanisms import Mechanism, channel_field
 from mechanism_cases import BOUNDS, make
 
 
@@ -14,9 +16,9 @@ def own(channel, **amounts):
     """Return a mechanism with any channel, that says to spend these amounts."""
 
     @dataclass(frozen=True, slots=True, kw_only=True)
-    class Own(ldp.mechanisms.Mechanism):
+    class Own(Mechanism):
         epsilon: float
-        channel: Any = ldp.mechanisms.channel_field()
+        channel: Any = channel_field()
 
         def _build(self):
             return channel
@@ -35,22 +37,22 @@ def test_a_channel_that_spends_more_epsilon_than_its_mechanism_says_is_refused()
     channel = make("two-point", 1.0).channel
     for epsilon in (1.0, 1.001):
         assert own(channel, epsilon=epsilon).channel is channel
-    with pytest.raises(ldp.errors.PrivacyProofError, match="less privacy"):
+    with pytest.raises(PrivacyProofError, match="less privacy"):
         own(channel, epsilon=0.999)
 
 
 def test_an_epsilon_that_building_lowers_below_what_the_channel_spends_is_refused():
     @dataclass(frozen=True, slots=True, kw_only=True)
-    class Lowering(ldp.mechanisms.Mechanism):
+    class Lowering(Mechanism):
         epsilon: float
-        channel: Any = ldp.mechanisms.channel_field()
+        channel: Any = channel_field()
 
         def _build(self):
             channel = make("two-point", self.epsilon).channel
             object.__setattr__(self, "epsilon", 0.1)
             return channel
 
-    with pytest.raises(ldp.errors.PrivacyProofError, match="less privacy"):
+    with pytest.raises(PrivacyProofError, match="less privacy"):
         Lowering(epsilon=1.0)
 
 
@@ -59,14 +61,14 @@ def test_a_channel_that_spends_more_delta_than_its_mechanism_says_is_refused():
     for delta in (1e-3, 2e-3):
         assert own(channel, epsilon=4.0, delta=delta).channel is channel
     for delta in (0.0, 0.999e-3):
-        with pytest.raises(ldp.errors.PrivacyProofError, match="less privacy"):
+        with pytest.raises(PrivacyProofError, match="less privacy"):
             own(channel, epsilon=4.0, delta=delta)
-    with pytest.raises(ldp.errors.PrivacyProofError, match="less privacy"):
+    with pytest.raises(PrivacyProofError, match="less privacy"):
         own(channel, epsilon=4.0)  # no δ is charged for it
 
 
 def test_a_channel_without_any_promise_is_refused():
-    with pytest.raises(ldp.errors.PrivacyProofError, match="less privacy"):
+    with pytest.raises(PrivacyProofError, match="less privacy"):
         own(Overflowing(promise=None), epsilon=20.0)
 
 

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-import labeldp as ldp
 from helpers import EVERY, MAKERS
+from labeldp.errors import ParameterError
 from mechanism_cases import BOUNDS, make
 
 EPSILON = 1.0
@@ -26,7 +26,7 @@ BAD_NUMBERS = [0, -1, math.nan, math.inf, 20.000001, 0.000999, "1", None, True, 
 @each_name
 def test_a_bad_epsilon_is_refused(name):
     for epsilon in BAD_NUMBERS:
-        with pytest.raises(ldp.errors.ParameterError) as caught:
+        with pytest.raises(ParameterError) as caught:
             MAKERS[name](epsilon, BOUNDS)
         assert caught.value.option == "epsilon"
 
@@ -34,7 +34,7 @@ def test_a_bad_epsilon_is_refused(name):
 def refused_for(name, **changed):
     """Assert that the mechanism refuses these parameters in place of good ones."""
     good = {k: v for k, v in make(name, EPSILON).parameters().items() if k != "sigma"}
-    with pytest.raises(ldp.errors.ParameterError) as caught:
+    with pytest.raises(ParameterError) as caught:
         type(make(name, EPSILON))(**{**good, **changed})
     assert caught.value.option in changed
 

@@ -12,6 +12,7 @@ import pytest
 import labeldp as ldp
 from forged_cards import forged
 from helpers import seeded
+from labeldp.errors import RepeatedReleaseWarning, WeakModelWarning
 
 RNG = np.random.default_rng(40)
 ROWS = 1_500
@@ -54,9 +55,9 @@ def test_labels_are_predictions_and_a_part_of_each_rows_own_private_label(one):
 def test_that_labels_are_too_few_to_learn_from_is_said_before_the_charge():
     ledger = ldp.Ledger()
     with warnings.catch_warnings():
-        warnings.simplefilter("error", ldp.errors.WeakModelWarning)
+        warnings.simplefilter("error", WeakModelWarning)
         for few in ({"X": X, "epsilon": 0.03}, {"epsilon": 0.3}):
-            with pytest.raises(ldp.errors.WeakModelWarning, match="private mean"):
+            with pytest.raises(WeakModelWarning, match="private mean"):
                 release(Y["pay"], bounds=(0, 5), ledger=ledger, **few)
     assert not ledger.charges
 
@@ -68,7 +69,7 @@ def test_the_private_mean_of_skewed_labels_is_unbiased():
     Sums of clipped residuals, as a fit to features releases them, were off by a quarter of a standard deviation.
     """
     labels = np.random.default_rng(3).gamma(0.5, 4.0, 2_000)
-    with pytest.warns(ldp.errors.WeakModelWarning):
+    with pytest.warns(WeakModelWarning):
         means = [release(labels, bounds=(0, 20), epsilon=0.3, seed=seed).labels[0] for seed in range(10)]
     standard_error = 1.1 * 2**0.5 * 20 / (0.3 * labels.size) / 10**0.5
     assert abs(np.mean(means) - labels.clip(0, 20).mean()) < 5 * standard_error
@@ -163,8 +164,8 @@ def test_labels_that_were_not_released_are_not_said_to_have_been(recwarn):
     with pytest.raises(ValueError, match="NaN"):
         release(labels, X=np.full((ROWS, 2), np.nan))
     release(labels)
-    assert not [one for one in recwarn if issubclass(one.category, ldp.errors.RepeatedReleaseWarning)]
-    with pytest.warns(ldp.errors.RepeatedReleaseWarning):
+    assert not [one for one in recwarn if issubclass(one.category, RepeatedReleaseWarning)]
+    with pytest.warns(RepeatedReleaseWarning):
         release(labels)
 
 

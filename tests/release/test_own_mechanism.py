@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
+from labeldp.errors import ParameterError
 from labeldp.evidence.comparison import label_error
+from labeldp.mechanisms import WORDS, Mechanism, TableChannel, channel_field, register
 
 X = np.random.default_rng(0).normal(size=(600, 2))
 LABELS = np.clip(2.5 + X[:, 0], 0, 5)
@@ -15,21 +17,21 @@ LABELS = np.clip(2.5 + X[:, 0], 0, 5)
 
 @pytest.fixture(autouse=True)
 def own():
-    @ldp.mechanisms.register("coin")
+    @register("coin")
     @dataclass(frozen=True, slots=True, kw_only=True)
-    class Coin(ldp.mechanisms.Mechanism):
+    class Coin(Mechanism):
         bounds: tuple[float, float]
         epsilon: float
         weights: tuple[int, ...] = (1, 1)
-        channel: ldp.mechanisms.TableChannel = ldp.mechanisms.channel_field()
+        channel: TableChannel = channel_field()
 
         def _build(self):
             promise = ldp.mechanisms.Promise.of(self.epsilon)
-            lie = -(-ldp.mechanisms.WORDS // (1 + ldp.mechanisms.exp_lower(promise.epsilon)))
+            lie = -(-WORDS // (1 + ldp.mechanisms.exp_lower(promise.epsilon)))
             low, high = self.bounds
-            reach = lie / (ldp.mechanisms.WORDS - 2 * lie) * (high - low)
-            counts = [[ldp.mechanisms.WORDS - lie, lie], [lie, ldp.mechanisms.WORDS - lie]]
-            return ldp.mechanisms.TableChannel.from_counts(low, high, [low - reach, high + reach], counts, promise)
+            reach = lie / (WORDS - 2 * lie) * (high - low)
+            counts = [[WORDS - lie, lie], [lie, WORDS - lie]]
+            return TableChannel.from_counts(low, high, [low - reach, high + reach], counts, promise)
 
     return Coin
 
@@ -63,21 +65,21 @@ def test_one_that_costs_more_than_was_asked_for_is_refused_before_the_charge(own
 
 @pytest.mark.parametrize(("attribute", "why"), [("unbiased", "no unbiased label"), ("needs_delta", "pure ε")])
 def test_it_is_refused_for_a_property_and_not_for_its_name(own, attribute, why):
-    @ldp.mechanisms.register("other")
+    @register("other")
     @dataclass(frozen=True, slots=True, kw_only=True)
-    class Other(ldp.mechanisms.Mechanism):
+    class Other(Mechanism):
         unbiased: ClassVar[bool] = attribute != "unbiased"
         needs_delta: ClassVar[bool] = attribute == "needs_delta"
         bounds: tuple[float, float]
         epsilon: float
-        channel: ldp.mechanisms.TableChannel = ldp.mechanisms.channel_field()
+        channel: TableChannel = channel_field()
 
         def _build(self):
             return own(bounds=self.bounds, epsilon=self.epsilon).channel
 
-    with pytest.raises(ldp.errors.ParameterError, match=why):
+    with pytest.raises(ParameterError, match=why):
         ldp.LabelReleaseRegressor(epsilon=1.0, bounds=(0, 5), mechanism="other").fit(X, LABELS)
-    with pytest.raises(ldp.errors.ParameterError, match=r"must be one of auto, .*laplace"):
+    with pytest.raises(ParameterError, match=r"must be one of auto, .*laplace"):
         ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism="no-such")
 
 
@@ -92,7 +94,7 @@ def test_one_without_unbiased_labels_is_for_values_without_a_prior_and_refused_b
         {"prior": prior, "purpose": "values"},
         {"epsilon_prior": 0.2, "purpose": "values"},
     ):
-        with pytest.raises(ldp.errors.ParameterError, match="Coin has no unbiased labels"):
+        with pytest.raises(ParameterError, match="Coin has no unbiased labels"):
             ldp.privatize(LABELS, **how, **more)
     assert not ledger.charges
     drawn = ldp.privatize(LABELS, **how, purpose="values")
@@ -101,7 +103,7 @@ def test_one_without_unbiased_labels_is_for_values_without_a_prior_and_refused_b
 
 def test_a_parameter_that_no_card_can_hold_is_refused_when_it_is_given(own):
     for value in ([1, float("nan")], [1, object()], {1, 2}, [1 + 2j]):
-        with pytest.raises(ldp.errors.ParameterError, match="weights"):
+        with pytest.raises(ParameterError, match="weights"):
             own(bounds=(0, 5), epsilon=1.0, weights=value)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import labeldp as ldp
 from labeldp.accounts.scope import Scope
+from labeldp.errors import ParameterError
 from labeldp.release.plan import prior_budget
 
 BOUNDS = (0.0, 5.0)
@@ -50,7 +51,7 @@ def test_a_known_prior_is_cut_to_the_bounds_with_a_warning():
     with pytest.warns(UserWarning, match=r"prior lies on \(-1, 5\)"):
         assert plan(prior=ldp.Histogram([-1, 5], [1])).request.prior.bounds == BOUNDS
     for wrong in ("gamma", [PRIOR], {1: 2}):
-        with pytest.raises(ldp.errors.ParameterError):
+        with pytest.raises(ParameterError):
             plan(prior=wrong)
 
 
@@ -72,7 +73,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_does_not_go_together_is_refused_before_any_label_is_read(case):
     """Single values that are refused are in `test_options` and `test_privatize`."""
-    with pytest.raises(ldp.errors.ParameterError):
+    with pytest.raises(ParameterError):
         request(**REFUSED[case])
 
 

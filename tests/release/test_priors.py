@@ -17,10 +17,10 @@ import pytest
 
 import labeldp as ldp
 from helpers import paid_access, seeded
+from labeldp.exact import DiscreteLaplace
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
-DiscreteLaplace = ldp.exact.DiscreteLaplace
 estimate_prior, square_wave = ldp.estimate_prior, ldp.release.local.square_wave
 RNG = np.random.default_rng(0)
 SMOOTH = np.where(RNG.random(20_000) < 0.05, 5.0, np.minimum(RNG.gamma(3.0, 0.65, 20_000), 5.0))

@@ -11,6 +11,7 @@ import pytest
 
 import labeldp as ldp
 from helpers import built_in_choices, seeded
+from labeldp.errors import ParameterError
 from mechanism_cases import ALPHA, kolmogorov, rp_cdf
 
 number = ldp.accounts.numbers.number
@@ -75,7 +76,7 @@ def test_labels_outside_the_interval_are_answered_as_was_asked():
     uniform, usual = release(outside="uniform", **how), release(**how)
     assert (uniform.mechanism.outside, usual.mechanism.outside) == ("uniform", "project")
     assert uniform.mechanism.interval == usual.mechanism.interval
-    with pytest.raises(ldp.errors.ParameterError, match="no unbiased labels"):
+    with pytest.raises(ParameterError, match="no unbiased labels"):
         release(outside="uniform", prior=PRIOR)
 
 
@@ -115,7 +116,7 @@ def test_every_mechanism_is_had_by_name_with_and_without_a_prior(name):
 @pytest.mark.parametrize("purpose", ["training", "statistics"])
 def test_a_mechanism_without_unbiased_labels_is_for_values_alone(purpose):
     ledger = ldp.Ledger()
-    with pytest.raises(ldp.errors.ParameterError, match="no unbiased labels"):
+    with pytest.raises(ParameterError, match="no unbiased labels"):
         release(mechanism="rr-on-bins", purpose=purpose, ledger=ledger)
     assert ledger.charges == ()
 
@@ -223,7 +224,7 @@ def test_a_release_that_cannot_be_made_is_refused_before_anything_is_charged(nam
     """What each argument may be is tested where it is read, in `test_plan`."""
     ledger = ldp.Ledger()
     how = {name: value} | ({"prior": PRIOR} if name == "zeta" else {})
-    error, option = (ldp.errors.LabelError, None) if name == "labels" else (ldp.errors.ParameterError, name)
+    error, option = (ldp.errors.LabelError, None) if name == "labels" else (ParameterError, name)
     with pytest.raises(error) as caught:
         release(**{"ledger": ledger} | how)
     assert caught.value.option == option

@@ -12,7 +12,9 @@ import pytest
 import labeldp as ldp
 from helpers import PATIENCE, posix_only, seeded
 from labeldp.accounts.scope import Scope
+from labeldp.errors import DataError, ParameterError
 from labeldp.exact.sampling import CHUNK
+from labeldp.release import LabelStream
 
 BOUNDS = (0.0, 5.0)
 LABELS = np.random.default_rng(5).gamma(2.0, 0.8, 3 * CHUNK + 17)
@@ -39,7 +41,7 @@ def order(rows_per_person=1, **how):
 
 
 def small_stream(batches=lambda: [NINE], **options):
-    return ldp.release.LabelStream(batches, order(prior=PRIOR), **options)
+    return LabelStream(batches, order(prior=PRIOR), **options)
 
 
 def timeless(charges):
@@ -53,7 +55,7 @@ def test_batches_give_what_one_piece_gives(how):
     batches = [LABELS[:0], *np.split(LABELS, [CHUNK, 2 * CHUNK]), []]
     ledger = ldp.Ledger()
     ledger.charge("earlier", epsilon=0.1)
-    stream = ldp.release.LabelStream(lambda: batches, order(**how), ledger=ledger, random_state=seeded(3))
+    stream = LabelStream(lambda: batches, order(**how), ledger=ledger, random_state=seeded(3))
     parts = [stream.release(batch) for batch in batches]
     assert [part.shape for part in parts] == [np.shape(batch) for batch in batches]
     np.testing.assert_array_equal(np.concatenate(parts), whole.values)
@@ -74,7 +76,7 @@ def test_batches_give_what_one_piece_gives(how):
 )
 def test_labels_are_not_counted_in_cells_that_no_curators_prior_needs(unneeded, monkeypatch):
     monkeypatch.setattr("labeldp.release.stream.Cells", lambda *given: pytest.fail("counted"))
-    stream = ldp.release.LabelStream(lambda: [LABELS, LABELS[:0]], order(**unneeded))
+    stream = LabelStream(lambda: [LABELS, LABELS[:0]], order(**unneeded))
     assert stream.terms.rows == LABELS.size
 
 
@@ -84,11 +86,11 @@ def test_labels_are_not_counted_in_cells_that_no_curators_prior_needs(unneeded, 
 def test_every_label_is_released_once_and_no_more():
     stream = small_stream()
     stream.release(NINE[:-1])
-    with pytest.raises(ldp.errors.DataError, match="fewer"):
+    with pytest.raises(DataError, match="fewer"):
         stream.finish()
     stream.release(NINE[-1:])
     assert stream.finish() is stream.terms
-    with pytest.raises(ldp.errors.DataError, match="more"):
+    with pytest.raises(DataError, match="more"):
         stream.release(NINE[:1])
 
 
@@ -107,7 +109,7 @@ def test_a_forked_process_cannot_release_again_either():
     if not child:
         try:
             stream.release(NINE)
-        except ldp.errors.ParameterError:
+        except ParameterError:
             os._exit(0)
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
@@ -132,7 +134,7 @@ def test_of_several_threads_one_releases_the_labels():
     def release():
         try:
             released.append(stream.release(Lazy(NINE, wait=lambda: meet.wait(PATIENCE))))
-        except ldp.errors.DataError:
+        except DataError:
             refused.append(True)
 
     threads = [threading.Thread(target=release) for _ in range(4)]
@@ -150,9 +152,9 @@ def test_bad_labels_a_design_that_fails_and_a_spent_ledger_cost_nothing():
     ledger = ldp.Ledger(limit=ldp.Budget(epsilon=0.5))
     for bad in ([np.nan], ["a"], [], [None]):
         with pytest.raises(ldp.errors.LabelError):
-            ldp.release.LabelStream(lambda bad=bad: [bad], order(epsilon=0.5), ledger=ledger)
-    with pytest.raises(ldp.errors.ParameterError, match="zeta"):
-        ldp.release.LabelStream(lambda: [LABELS], order(epsilon=0.5, zeta=1e-300, prior=PRIOR), ledger=ledger)
+            LabelStream(lambda bad=bad: [bad], order(epsilon=0.5), ledger=ledger)
+    with pytest.raises(ParameterError, match="zeta"):
+        LabelStream(lambda: [LABELS], order(epsilon=0.5, zeta=1e-300, prior=PRIOR), ledger=ledger)
     with pytest.raises(ldp.BudgetError):
-        ldp.release.LabelStream(lambda: [LABELS], order(), ledger=ledger)
+        LabelStream(lambda: [LABELS], order(), ledger=ledger)
     assert ledger.charges == ()

@@ -5,6 +5,8 @@ import pyarrow as pa
 import pytest
 
 import labeldp as ldp
+from labeldp.errors import LabelError
+from labeldp.tables import Dialect, open_table
 from tables.file_cases import refused, release
 
 ROWS = 60
@@ -45,7 +47,7 @@ def test_a_file_is_read_as_it_is_and_written_as_it_was(place, written):
     assert [line.rsplit(cut, 1)[0] for line in after.splitlines()] == [
         line.rsplit(cut, 1)[0] for line in before.splitlines()
     ]
-    read = pa.Table.from_batches(list(ldp.tables.open_table("out.csv").batches()))
+    read = pa.Table.from_batches(list(open_table("out.csv").batches()))
     assert read.schema.types == [pa.string(), pa.float64(), pa.float64()]
     assert np.ptp(read["price"]) > 1
 
@@ -73,7 +75,7 @@ def columns(labels, public=None):
 def test_labels_have_the_marks_of_public_columns(place, numbers):
     labels, public, expected = NUMBERS[numbers]
     (place / "in.csv").write_text(columns(labels * 3, public))
-    (batch,) = ldp.tables.open_table("in.csv", label="price").batches(["price"])
+    (batch,) = open_table("in.csv", label="price").batches(["price"])
     assert batch.column(0).to_pylist() == expected * 3
 
 
@@ -92,7 +94,7 @@ def test_labels_have_the_marks_of_public_columns(place, numbers):
 )
 def test_a_label_that_does_not_fit_is_refused_by_its_row_and_not_by_its_value(place, labels, public, row):
     (place / "in.csv").write_text(columns(labels, public))
-    told = str(refused("in.csv", error=ldp.errors.LabelError))
+    told = str(refused("in.csv", error=LabelError))
     assert f"is not a number in row {row}." in told
     assert "decimal=" in told
     assert not any(label in told for label in labels if len(label) > 2 and label != "unknown")
@@ -111,15 +113,15 @@ def test_what_labels_look_like_decides_nothing(place):
     """Without public decimals a comma between labels is not taken for one; and asked for where it is likely."""
     (place / "in.csv").write_text(columns(["1,5", "2,5"], ["7"]))
     assert 'decimal=","' in str(refused("in.csv", error=ldp.errors.ParameterError))
-    release("in.csv", "out.csv", dialect=ldp.tables.Dialect(decimal=","))
+    release("in.csv", "out.csv", dialect=Dialect(decimal=","))
     assert "," in (place / "out.csv").read_text()
     (place / "in.csv").write_text('x,price\n7,"1,5"\n8,"2,5"\n')
-    assert "row 1." in str(refused("in.csv", "other.csv", error=ldp.errors.LabelError))
+    assert "row 1." in str(refused("in.csv", "other.csv", error=LabelError))
 
 
 def test_a_separator_is_the_one_that_names_the_label(place):
     (place / "in.csv").write_text("a;price, net\n1,5;2,5\n")
-    assert ldp.tables.open_table("in.csv", label="price, net").schema.names == ["a", "price, net"]
+    assert open_table("in.csv", label="price, net").schema.names == ["a", "price, net"]
 
 
 def test_columns_that_are_dropped_are_not_read_and_do_not_leave(place):
@@ -134,5 +136,5 @@ def test_columns_that_are_dropped_are_not_read_and_do_not_leave(place):
 def test_an_encoding_that_no_mark_shows_is_asked_for_and_used(place, encoding, option):
     put(place, encoding=encoding)
     assert refused("in.csv", error=ldp.errors.DataError).option == option
-    release("in.csv", "out.csv", dialect=ldp.tables.Dialect(encoding=encoding))
+    release("in.csv", "out.csv", dialect=Dialect(encoding=encoding))
     assert "Straße 7," in (place / "out.csv").read_text("utf-8-sig")

@@ -13,7 +13,8 @@ from openpyxl.worksheet.formula import ArrayFormula, DataTableFormula
 from openpyxl.worksheet.table import Table, TableFormula
 
 import labeldp as ldp
-from labeldp.tables import excel
+from labeldp.errors import DataError, LabelError, ParameterError
+from labeldp.tables import Dialect, excel
 from tables.file_cases import refused, release
 
 ROWS = 40
@@ -43,7 +44,7 @@ KINDS = [pa.int64(), pa.string(), pa.float64(), pa.date32(), pa.float64(), pa.bo
 
 def test_values_come_from_a_sheet_with_their_types_and_are_written_as_parquet(place):
     put(title=True)
-    titles = ldp.tables.Dialect(skip=2)
+    titles = Dialect(skip=2)
     release("in.xlsx", "out.parquet", dialect=titles)
     before, after = values("in.xlsx", dialect=titles), values("out.parquet")
     assert before.schema.types == after.schema.types == KINDS
@@ -54,7 +55,7 @@ def test_values_come_from_a_sheet_with_their_types_and_are_written_as_parquet(pl
 @pytest.mark.parametrize("out", ["out.xlsm", "out"])
 def test_no_workbook_is_written(place, out):
     put()
-    error = refused("in.xlsx", out, error=ldp.errors.ParameterError, format=None if "." in out else "xlsx")
+    error = refused("in.xlsx", out, error=ParameterError, format=None if "." in out else "xlsx")
     assert ".csv" in str(error)
 
 
@@ -69,8 +70,8 @@ def secrets(book, sheet):
 def test_nothing_else_of_the_workbook_leaves(place):
     put(change=secrets)
     for sheet in (None, "x"):
-        assert refused("in.xlsx", dialect=ldp.tables.Dialect(sheet=sheet)).option == "sheet"
-    release("in.xlsx", dialect=ldp.tables.Dialect(sheet="Sheet"))
+        assert refused("in.xlsx", dialect=Dialect(sheet=sheet)).option == "sheet"
+    release("in.xlsx", dialect=Dialect(sheet="Sheet"))
     assert b"secret" not in (place / "out.csv").read_bytes() + (place / "out.csv.card.json").read_bytes()
 
 
@@ -85,7 +86,7 @@ def array_formula(book, sheet):
 @pytest.mark.parametrize("change", [formulas, array_formula])
 def test_public_columns_with_formulas_are_refused_unless_dropped(place, change):
     put(change=change)
-    error = refused("in.xlsx", error=ldp.errors.ParameterError)
+    error = refused("in.xlsx", error=ParameterError)
     assert error.option == "drop"
     assert '"share"' in str(error)
     release("in.xlsx", drop=["share", "day"])
@@ -106,7 +107,7 @@ def store(values):
 
 def test_a_label_formula_has_the_value_that_excel_stored(place):
     put(change=lambda book, sheet: sheet.__setitem__("C2", "=H2*$J$1+SUM(H2:I2)"))
-    assert "open the file in Excel" in str(refused("in.xlsx", error=ldp.errors.LabelError))
+    assert "open the file in Excel" in str(refused("in.xlsx", error=LabelError))
     store({"C2": 4.25})
     assert values("in.xlsx", label="price")["price"].to_pylist()[:2] == [4.25, 1.5]
     release("in.xlsx")
@@ -134,9 +135,9 @@ TOTALS += [
 def test_a_label_formula_that_uses_other_rows_is_refused_because_it_repeats_labels(place, formula):
     put(change=lambda book, sheet: sheet.append([ROWS, "Ö1", formula, DAY, 1, True]))
     store({f"C{ROWS + 2}": 77})
-    error = refused("in.xlsx", error=ldp.errors.LabelError)
+    error = refused("in.xlsx", error=LabelError)
     assert error.option == "skip_last"
-    assert release("in.xlsx", dialect=ldp.tables.Dialect(skip_last=1)).terms.rows == ROWS
+    assert release("in.xlsx", dialect=Dialect(skip_last=1)).terms.rows == ROWS
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_a_label_formula_that_uses_other_rows_through_other_cells_is_refused(pla
 
     put(change=change)
     store({"C3": 3.5})
-    error = refused("in.xlsx", error=ldp.errors.LabelError, drop=["share"])
+    error = refused("in.xlsx", error=LabelError, drop=["share"])
     assert error.option == "skip_last"
 
 
@@ -171,10 +172,10 @@ def test_a_label_formula_may_use_its_row_and_constants(place, formula):
 
 def test_cells_with_errors_are_refused_unless_their_column_is_left_out(place):
     put(change=lambda book, sheet: sheet.__setitem__("E3", "#DIV/0!"))
-    assert refused("in.xlsx", error=ldp.errors.DataError).option == "drop"
+    assert refused("in.xlsx", error=DataError).option == "drop"
     release("in.xlsx", drop=["share"])
     put("label.xlsx", change=lambda book, sheet: sheet.__setitem__("C3", "#N/A"))
-    assert "#N/A" in str(refused("label.xlsx", "o.csv", error=ldp.errors.LabelError, missing="drop"))
+    assert "#N/A" in str(refused("label.xlsx", "o.csv", error=LabelError, missing="drop"))
 
 
 def as_table(book, sheet, **options):
@@ -197,7 +198,7 @@ def data_table(book, sheet):
 @pytest.mark.parametrize("change", [computed, data_table])
 def test_columns_that_are_computed_are_columns_with_formulas_though_cells_keep_values_alone(place, change):
     put(change=change)
-    assert '"share"' in str(refused("in.xlsx", error=ldp.errors.ParameterError, label="price"))
+    assert '"share"' in str(refused("in.xlsx", error=ParameterError, label="price"))
     release("in.xlsx", drop=["share", "id"])
 
 
@@ -212,15 +213,15 @@ def with_pivot(load):
 
 def test_a_table_with_a_totals_row_and_a_sheet_with_a_pivot_table_are_refused(place, monkeypatch):
     put(change=lambda book, sheet: as_table(book, sheet, totalsRowCount=1))
-    assert "a totals row" in str(refused("in.xlsx", error=ldp.errors.DataError))
+    assert "a totals row" in str(refused("in.xlsx", error=DataError))
     put()
     monkeypatch.setattr("labeldp.tables.excel._load", with_pivot(excel._load))
-    assert "a pivot table" in str(refused("in.xlsx", error=ldp.errors.DataError))
+    assert "a pivot table" in str(refused("in.xlsx", error=DataError))
 
 
 def test_a_formula_in_the_header_leaves_no_column_out(place):
     put(change=lambda book, sheet: sheet.__setitem__("F1", "=C2"))
-    assert "a formula in it" in str(refused("in.xlsx", error=ldp.errors.DataError))
+    assert "a formula in it" in str(refused("in.xlsx", error=DataError))
 
 
 HIDDEN = {
@@ -232,20 +233,20 @@ HIDDEN = {
 @pytest.mark.parametrize("change", HIDDEN.values(), ids=HIDDEN)
 def test_hidden_columns_are_refused(place, change):
     put(change=change)
-    assert '"share"' in str(refused("in.xlsx", error=ldp.errors.ParameterError))
+    assert '"share"' in str(refused("in.xlsx", error=ParameterError))
     release("in.xlsx", drop=["share", "day"])
 
 
 def test_a_workbook_that_is_damaged_or_takes_all_memory_is_refused_in_one_sentence(place, monkeypatch):
     Path("in.xlsx").write_bytes(b"PK no workbook")
-    assert "is damaged" in str(refused("in.xlsx", error=ldp.errors.DataError))
+    assert "is damaged" in str(refused("in.xlsx", error=DataError))
     put()
 
     def exhaust(*_, **__):
         raise MemoryError
 
     monkeypatch.setattr("openpyxl.load_workbook", exhaust)
-    assert "as CSV" in str(refused("in.xlsx", error=ldp.errors.DataError))
+    assert "as CSV" in str(refused("in.xlsx", error=DataError))
 
 
 def test_without_a_header_no_message_shows_or_follows_from_the_labels_in_the_first_row(place):
@@ -254,7 +255,7 @@ def test_without_a_header_no_message_shows_or_follows_from_the_labels_in_the_fir
         book = Workbook()
         book.active.append([0, 7, "Ulm", label])
         book.save("in.xlsx")
-        told.add(str(refused("in.xlsx", error=ldp.errors.DataError)))
+        told.add(str(refused("in.xlsx", error=DataError)))
     (message,) = told
     assert "looks as if the header is missing" in message
 
@@ -264,8 +265,8 @@ def test_labels_as_text_are_read_like_text_and_others_refused_by_their_row(place
         sheet["C2"], sheet["C3"], sheet["C4"] = "2,5", "n/a", "unknown"
 
     put(change=cells)
-    assert "is not a number in row 1." in str(refused("in.xlsx", error=ldp.errors.LabelError))
-    how = {"dialect": ldp.tables.Dialect(decimal=",", na=["unknown"]), "missing": "drop"}
+    assert "is not a number in row 1." in str(refused("in.xlsx", error=LabelError))
+    how = {"dialect": Dialect(decimal=",", na=["unknown"]), "missing": "drop"}
     assert release("in.xlsx", **how).terms.rows == ROWS - 2
     put(change=lambda book, sheet: sheet.__setitem__("C7", True))
     assert release("in.xlsx", "other.csv").terms.rows == ROWS  # true is 1
@@ -287,7 +288,7 @@ def test_a_label_that_is_formatted_as_a_date_is_refused_whatever_its_value(place
             sheet["C4"], sheet["C4"].number_format = value, code
 
         put(change=change)
-        told.add(str(refused("in.xlsx", error=ldp.errors.LabelError, missing="drop")))
+        told.add(str(refused("in.xlsx", error=LabelError, missing="drop")))
     (message,) = told
     assert "is formatted as a date" in message
     assert capsys.readouterr().err == ""
@@ -295,6 +296,6 @@ def test_a_label_that_is_formatted_as_a_date_is_refused_whatever_its_value(place
 
 def test_the_row_of_the_header_is_found_on_the_sheet_that_is_named(place):
     put(title=True, change=lambda book, sheet: book.create_sheet("Notes"))
-    with pytest.raises(ldp.errors.ParameterError) as refusal:
-        values("in.xlsx", label="price", dialect=ldp.tables.Dialect(sheet="Sheet"))
+    with pytest.raises(ParameterError) as refusal:
+        values("in.xlsx", label="price", dialect=Dialect(sheet="Sheet"))
     assert ldp.errors.Setting("skip", 2) in refusal.value.message.pieces

@@ -13,6 +13,7 @@ from command_line import invoke
 from helpers import posix_only
 from labeldp._atomic import atomic_folder
 from labeldp.app.card_files import read_card_file
+from labeldp.errors import ParameterError
 from labeldp.tables.paths import refuse_same
 from tables.file_cases import refused, release
 
@@ -69,13 +70,13 @@ def test_no_place_serves_two_purposes_and_nothing_is_spent(place, clash):
 
 def test_a_name_that_is_too_long_is_refused_before_the_charge(place):
     for length in (243, 235, 225):  # for the table, its card, and the card while it is written
-        error = (OSError, ldp.errors.ParameterError)  # Windows has another one for each disk
+        error = (OSError, ParameterError)  # Windows has another one for each disk
         assert "too long" in str(refused("in.parquet", f"{'a' * length}.parquet", error=error))
 
 
 def test_a_ledger_that_is_open_already_is_kept_apart_too(place):
     ledger = ldp.Ledger.open("out.csv.card.json", limit=ldp.Budget(3))
-    with pytest.raises(ldp.errors.ParameterError, match="lie in one place"):
+    with pytest.raises(ParameterError, match="lie in one place"):
         release("in.parquet", "out.csv", ledger=ledger, force=True)
     assert ledger.charges == ()
 
@@ -86,7 +87,7 @@ def test_one_file_by_two_names_is_one_place(place):
     (place / "hard.csv").hardlink_to(place / "a.csv")
     (place / "link.csv").symlink_to(place / "a.csv")
     for target in ("hard.csv", "link.csv", "A.csv", "a.csv/b"):
-        with pytest.raises(ldp.errors.ParameterError):
+        with pytest.raises(ParameterError):
             refuse_same({"the table": target}, {"the source": "a.csv"})
     refuse_same({"the table": "c.csv", "the card": None}, {"the source": "a.csv"})
 
@@ -100,10 +101,10 @@ def test_a_table_is_one_file(place):
 def test_what_appears_in_a_folder_while_another_is_written_is_lost_without_a_last_look(place):
     def look():
         if Path("out/budget.db").exists():
-            raise ldp.errors.ParameterError("it holds other files")
+            raise ParameterError("it holds other files")
 
     Path("out").mkdir()
-    with pytest.raises(ldp.errors.ParameterError, match="other files"), atomic_folder("out", check=look):
+    with pytest.raises(ParameterError, match="other files"), atomic_folder("out", check=look):
         Path("out/budget.db").write_text("spent")
     assert os.listdir("out") == ["budget.db"]
     with atomic_folder("out"):

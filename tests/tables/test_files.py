@@ -8,20 +8,22 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
+from labeldp.errors import LabelError, ParameterError
+from labeldp.tables import TableWriter, open_table
 from labeldp.tables.batches import label_values
 
 SECRET = "31415.92653"  # noqa: S105 (a label)
 
 
 def write(path, table, **options):
-    with ldp.tables.TableWriter(path, table.schema, **options) as out:
+    with TableWriter(path, table.schema, **options) as out:
         for batch in table.to_batches():
             out.write(batch)
     return path
 
 
 def read(path, **options):
-    table = ldp.tables.open_table(path, **options)
+    table = open_table(path, **options)
     return pa.Table.from_batches(list(table.batches()), table.schema)
 
 
@@ -39,10 +41,10 @@ def test_text_is_kept_as_written(tmp_path, name):
 
 def test_pipes_are_refused():
     for option in ({"source": "-", "out": "out.csv"}, {"source": "in.csv", "out": "-", "format": "csv"}):
-        with pytest.raises(ldp.errors.ParameterError, match="pipe"):
+        with pytest.raises(ParameterError, match="pipe"):
             ldp.privatize_file(**option, label="b", bounds=(0, 5), epsilon=1)
-    with pytest.raises(ldp.errors.ParameterError, match="pipe"):
-        ldp.tables.TableWriter("-", pa.schema({"a": pa.int64()}), "csv")
+    with pytest.raises(ParameterError, match="pipe"):
+        TableWriter("-", pa.schema({"a": pa.int64()}), "csv")
 
 
 BAD = {
@@ -87,7 +89,7 @@ def test_errors_never_quote_the_file(tmp_path, content):
 def test_nothing_appears_if_something_goes_wrong(tmp_path, name, set_constants):
     set_constants({"tables.writer.GROUP_ROWS": 10})
     table = pa.table({"a": np.arange(100)})
-    with pytest.raises(ZeroDivisionError), ldp.tables.TableWriter(f"{tmp_path}/{name}", table.schema) as out:  # noqa: PT012
+    with pytest.raises(ZeroDivisionError), TableWriter(f"{tmp_path}/{name}", table.schema) as out:  # noqa: PT012
         out.write(table.to_batches()[0])
         _ = 1 / 0
     assert list(tmp_path.iterdir()) == []
@@ -119,12 +121,12 @@ def test_numbers_of_all_kinds_are_labels(array):
     values, gone = label_values(array, allow_missing=True)
     np.testing.assert_array_equal(values, [1, np.nan, 3])
     assert gone.tolist() == [False, True, False]
-    with pytest.raises(ldp.errors.LabelError, match="missing"):
+    with pytest.raises(LabelError, match="missing"):
         label_values(array)
 
 
 @pytest.mark.parametrize("array", [pa.array(["1"]), pa.array([[1]])])
 def test_other_things_are_no_labels(array, tmp_path):
     pq.write_table(pa.table({"price": array}), tmp_path / "t.parquet")
-    with pytest.raises(ldp.errors.LabelError, match="convert"):
-        ldp.tables.open_table(tmp_path / "t.parquet", label="price")
+    with pytest.raises(LabelError, match="convert"):
+        open_table(tmp_path / "t.parquet", label="price")

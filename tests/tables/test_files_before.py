@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
+from labeldp.tables import open_table
 from tables.file_cases import refused, release
 
 ROWS = 300
@@ -24,7 +25,7 @@ def write(path, array, labels=LABELS, required=(), **more):
 
 
 def column(path, name="c"):
-    table = ldp.tables.open_table(path)
+    table = open_table(path)
     return [value for batch in table.batches([name]) for value in batch.column(0).to_pylist()]
 
 
@@ -90,7 +91,7 @@ def test_a_nested_type_is_refused_with_how_to_leave_its_column_out(kind):
     assert error.option == "drop"
     assert "'c'" in str(error)
     release("in.parquet", "out.parquet", drop=["c"])
-    assert ldp.tables.open_table("out.parquet").schema.names == ["price"]
+    assert open_table("out.parquet").schema.names == ["price"]
 
 
 # ---- dictionaries -------------------------------------------------------------------------------------------
@@ -166,7 +167,7 @@ def test_a_column_name_comes_back_as_it_was_or_is_refused_before_the_charge(plac
         assert format == "csv"
         assert {*"\r\n"} & {*name}
     else:
-        assert ldp.tables.open_table(out).schema.names == ["c", name, "price"]
+        assert open_table(out).schema.names == ["c", name, "price"]
 
 
 def test_names_that_no_card_could_list_are_refused_before_the_charge(place):

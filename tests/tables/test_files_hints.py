@@ -8,6 +8,7 @@ from scipy import stats
 import labeldp as ldp
 from helpers import FALSE_ALARM, seeded
 from labeldp.app.regression import regress_file
+from labeldp.tables import TableWriter
 from labeldp.tables import batches as module
 from labeldp.tables.batches import shuffle_rows
 from labeldp.tables.dialect import Dialect
@@ -92,7 +93,7 @@ def test_few_rows_and_equal_labels_say_nothing():
 
 
 def release(folder, table, hints=None, **options):
-    with ldp.tables.TableWriter(folder / "in.parquet", table.schema, force=True) as out:
+    with TableWriter(folder / "in.parquet", table.schema, force=True) as out:
         out.write(table.to_batches()[0])
     how = {"label": "price", "bounds": (0, 20), "epsilon": 1, "mechanism": "two-point"}
     return ldp.privatize_file(folder / "in.parquet", folder / "out.parquet", hints=hints, **how, **options)
@@ -252,7 +253,7 @@ COLUMNS = {
 def hints(columns, name="in.parquet"):
     """Return what is said of a release of these public columns."""
     table = pa.table({**columns, "price": RNG.uniform(0, 5, len(next(iter(columns.values()), [1])))})
-    with ldp.tables.TableWriter(name, table.schema, force=True) as out:
+    with TableWriter(name, table.schema, force=True) as out:
         for batch in table.to_batches(max_chunksize=70):
             out.write(batch)
     return list(map(str, file_cases.release(name, force=True).notes))

@@ -13,6 +13,7 @@ import labeldp as ldp
 from helpers import posix_only
 from labeldp.app.card_check import verify_files
 from labeldp.app.regression import regress_file
+from labeldp.errors import ParameterError
 from labeldp.tables import paths
 from labeldp.tables.placement import OutputsAndCard
 from tables.file_cases import meanwhile, refused, release
@@ -115,7 +116,7 @@ def test_an_interrupt_at_any_rename_leaves_a_table_with_its_card_or_neither(monk
 
 def test_what_somebody_else_put_there_meanwhile_is_kept():
     ledger = meanwhile(lambda: Path("out.csv").write_text("mine"))
-    with pytest.raises(ldp.errors.ParameterError, match="exists already"):
+    with pytest.raises(ParameterError, match="exists already"):
         release("in.parquet", "out.csv", ledger=ledger)
     assert Path("out.csv").read_text() == "mine"
     assert sorted(os.listdir()) == ["in.parquet", "out.csv"]
@@ -150,7 +151,7 @@ def test_a_release_that_ends_just_before_a_name_is_reserved_is_seen_before_the_c
         return reserve(path)
 
     monkeypatch.setattr(paths, "reserve_name", late)
-    with pytest.raises(ldp.errors.ParameterError, match="exists already"):
+    with pytest.raises(ParameterError, match="exists already"):
         release("in.parquet", "out.csv", ledger=ledger)
     assert ledger.charges == ()
 
@@ -192,7 +193,7 @@ def test_nobody_gets_rights_that_umask_or_source_deny(umask, mask, source, expec
 
 def test_a_name_is_free_again_after_a_release_that_was_refused_for_its_card():
     Path("out.csv.card.json").write_text("{}")
-    with pytest.raises(ldp.errors.ParameterError, match="exists already") as kept:
+    with pytest.raises(ParameterError, match="exists already") as kept:
         release("in.parquet")
     release("in.parquet", force=True)
     assert holds("out.csv"), kept  # whose traceback still has the first release

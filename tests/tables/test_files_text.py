@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
+from labeldp.errors import LabelError
 from tables.file_cases import refused, release
 
 LABELS = np.random.default_rng(0).uniform(0, 5, 200)
@@ -52,7 +53,7 @@ def test_blank_lines_of_a_single_column_are_missing_labels(place, at):
     lines = [f"{y:.2f}" for y in LABELS]
     lines[{"start": 0, "middle": 100, "end": 199}[at]] = ""
     (place / "in.csv").write_text("\n".join(["price", *lines]) + "\n")
-    assert "missing" in str(refused("in.csv", error=ldp.errors.LabelError))
+    assert "missing" in str(refused("in.csv", error=LabelError))
     release("in.csv", "out.csv", missing="drop")
     assert len((place / "out.csv").read_text().splitlines()) == 200
 
@@ -85,4 +86,4 @@ def test_a_label_beyond_the_range_of_floats_is_the_last_float(place, missing):
     (place / "in.csv").write_text("c,price\n1,2\n2,1e309\n3,-1e999\n")
     assert release("in.csv", "out.csv", missing=missing).terms.rows == 3
     (place / "in.csv").write_text("c,price\n1,2\n2,-Infinity\n")
-    assert "not finite" in str(refused("in.csv", "other.csv", error=ldp.errors.LabelError))
+    assert "not finite" in str(refused("in.csv", "other.csv", error=LabelError))

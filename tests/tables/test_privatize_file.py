@@ -11,7 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
+from labeldp.accounts import Card
 from labeldp.app.card_check import verify_files
+from labeldp.tables import TableWriter
 
 ROWS = 600
 BOUNDS = (0.0, 1000.0)
@@ -43,7 +45,7 @@ def put(path, table):
         options = pq.SortingColumn(table.schema.get_field_index("price"))
         pq.write_table(table, path, row_group_size=97, sorting_columns=[options])
     else:
-        with ldp.tables.TableWriter(path, table.schema) as out:
+        with TableWriter(path, table.schema) as out:
             for batch in table.to_batches():
                 out.write(batch)
     return path
@@ -68,7 +70,7 @@ def test_labels_are_private_and_all_else_stays(tmp_path, format):
     before, after = (everything(path, as_written=as_written) for path in (source, out))
     assert after.schema.names == before.schema.names
     assert after.drop(["price"]).equals(before.drop(["price"]))
-    content = ldp.accounts.Card.parse(Path(f"{out}.card.json").read_text()).content
+    content = Card.parse(Path(f"{out}.card.json").read_text()).content
     assert content["file"]["sha256"] == hashlib.sha256(out.read_bytes()).hexdigest()
     assert content["file"]["rows"] == content["rows"] == ROWS
     assert content["file"]["row_order"] == "public, and kept"
@@ -107,7 +109,7 @@ def test_released_values_are_rounded_well_below_the_noise_and_verified(tmp_path,
         multiples = np.asarray(everything(out)["price"]) / step
         np.testing.assert_allclose(multiples, np.round(multiples), atol=1e-6)
         assert verify_files(done.card, file=out).holds
-        other = ldp.accounts.Card.parse(done.card).terms.to_card(file=json.loads(done.card)["file"])
+        other = Card.parse(done.card).terms.to_card(file=json.loads(done.card)["file"])
         holds = {check.name: check.holds for check in verify_files(other, file=out).checks}
         assert holds.get("labels", False) is False  # the step is not on this card
 
@@ -210,7 +212,7 @@ def test_sort_flags_are_not_copied(tmp_path):
 
 def written(table, path):
     """Write a table as a release is written, and return its checksum."""
-    with ldp.tables.TableWriter(path, table.schema, force=True) as writer:
+    with TableWriter(path, table.schema, force=True) as writer:
         for batch in table.to_batches():
             writer.write(batch)
         return writer.finish()

@@ -5,6 +5,8 @@ from openpyxl import Workbook
 
 import labeldp as ldp
 from command_line import invoke
+from labeldp.errors import DataError
+from labeldp.tables import Dialect
 from labeldp.tables.overview import count_titles
 from tables.file_cases import refused, release
 
@@ -27,8 +29,8 @@ def put_sheet(path, rows):
 
 
 PUT = {"in.csv": put_text, "in.tsv": lambda path, rows: put_text(path, rows, "\t"), "in.xlsx": put_sheet}
-POINT = ldp.tables.Dialect(decimal=".")
-WHOLE = ldp.tables.Dialect(skip=2, skip_last=1, decimal=".")
+POINT = Dialect(decimal=".")
+WHOLE = Dialect(skip=2, skip_last=1, decimal=".")
 
 
 @pytest.mark.parametrize("name", PUT)
@@ -48,17 +50,17 @@ def test_titles_and_totals_are_left_out_and_the_table_between_is_released(place,
 @pytest.mark.parametrize("name", PUT)
 def test_a_last_row_that_looks_like_a_total_is_refused_unless_it_is_said_to_be_none(place, name, total):
     PUT[name](place / name, [HEADER, *ROWS, total])
-    assert refused(name, error=ldp.errors.DataError).option == "skip_last"
-    assert release(name, dialect=ldp.tables.Dialect(skip_last=0)).terms.rows == len(ROWS) + 1
+    assert refused(name, error=DataError).option == "skip_last"
+    assert release(name, dialect=Dialect(skip_last=0)).terms.rows == len(ROWS) + 1
 
 
 @pytest.mark.parametrize("name", PUT)
 def test_a_total_above_a_footnote_that_is_left_out_is_one_too(place, name):
     PUT[name](place / name, [HEADER, *ROWS, TOTAL, ("Source: the office",)])
-    error = refused(name, dialect=ldp.tables.Dialect(skip_last=1), error=ldp.errors.DataError)
+    error = refused(name, dialect=Dialect(skip_last=1), error=DataError)
     assert error.option == "skip_last"
     assert "skip_last=2" in str(error)
-    assert release(name, dialect=ldp.tables.Dialect(skip_last=2)).terms.rows == len(ROWS)
+    assert release(name, dialect=Dialect(skip_last=2)).terms.rows == len(ROWS)
 
 
 @pytest.mark.parametrize("drop", [["town"], ["area"], ["town", "area"]], ids="+".join)
@@ -94,14 +96,14 @@ def test_blank_rows_below_are_no_totals_and_hide_none(place, name):
     PUT[name](place / name, [HEADER, *ROWS, *blank])
     assert release(name, missing="drop").terms.rows == len(ROWS)
     PUT[name](place / name, [HEADER, *ROWS, TOTAL, *blank])
-    assert refused(name, "other.csv", missing="drop", error=ldp.errors.DataError).option == "skip_last"
+    assert refused(name, "other.csv", missing="drop", error=DataError).option == "skip_last"
 
 
 @pytest.mark.parametrize("columns", [{}, {"features": ["area"]}, {"drop": ["town"]}], ids=str)
 def test_a_model_is_not_fitted_to_a_total_either(place, columns):
     for total in (TOTAL, ("Total", 17, 7.5)):
         put_text(place / "in.csv", [HEADER, *ROWS, total])
-        with pytest.raises(ldp.errors.DataError) as caught:
+        with pytest.raises(DataError) as caught:
             ldp.fit_file(
                 "in.csv", "model", label="price", bounds=(0, 5), epsilon=1, ledger=ldp.Ledger(), **columns
             )
@@ -115,7 +117,7 @@ def test_how_many_lines_stand_above_the_header_is_suggested(place, name, titles)
     error = refused(name, error=ldp.errors.ParameterError)
     assert error.option == "skip"
     assert "skip=2" in str(error)
-    assert count_titles(name, ldp.tables.Dialect()) == 2
+    assert count_titles(name, Dialect()) == 2
 
 
 def test_titles_of_a_sheet_are_the_same_whatever_the_labels(place):
@@ -123,28 +125,28 @@ def test_titles_of_a_sheet_are_the_same_whatever_the_labels(place):
     for label in (1, 31415, -2.5, "7"):
         for top in ([*TITLES, HEADER], [*TITLES]):
             put_sheet(place / "in.xlsx", [*top, *(("oak", "tall", label) for _ in ROWS)])
-            told.add((len(top), count_titles("in.xlsx", ldp.tables.Dialect())))
+            told.add((len(top), count_titles("in.xlsx", Dialect())))
     assert told == {(3, 2), (2, 0)}
 
 
 def test_titles_of_a_sheet_are_found_where_the_first_rows_end_in_a_missing_value(place):
     gaps = [("oak", 2.5), (), ("ash", 3.5, None), *ROWS]
     put_sheet(place / "in.xlsx", [*TITLES, HEADER, *gaps])
-    assert count_titles("in.xlsx", ldp.tables.Dialect()) == 2
+    assert count_titles("in.xlsx", Dialect()) == 2
 
 
 def test_no_title_is_found_where_a_value_or_half_a_header_may_be_one(place):
     put_sheet(place / "in.xlsx", [("Homes", "in 2024"), *ROWS])  # no header
     (place / "in.csv").write_text('"town\nof birth",price\nYork,2.5\n')
-    assert [count_titles(name, ldp.tables.Dialect()) for name in ("in.xlsx", "in.csv")] == [0, 0]
+    assert [count_titles(name, Dialect()) for name in ("in.xlsx", "in.csv")] == [0, 0]
     (place / "in.csv").write_text("oak,3.5\nash,2.5\n")  # no header, and a label that is named like a value
     assert refused("in.csv", label="2.5").option != "skip"
 
 
 def test_formulas_in_a_total_that_is_left_out_are_no_formulas_of_a_column(place):
     put_sheet(place / "in.xlsx", [["=1+1"], HEADER, *ROWS, ("Total", None, "=SUM(C3:C32)")])
-    assert refused("in.xlsx", dialect=ldp.tables.Dialect(skip=1)).option == "skip_last"
-    assert release("in.xlsx", dialect=ldp.tables.Dialect(skip=1, skip_last=1)).terms.rows == len(ROWS)
+    assert refused("in.xlsx", dialect=Dialect(skip=1)).option == "skip_last"
+    assert release("in.xlsx", dialect=Dialect(skip=1, skip_last=1)).terms.rows == len(ROWS)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
+from labeldp.tables import open_table
 from tables.file_cases import refused, release
 
 ROWS = 400
@@ -114,19 +115,19 @@ def test_how_much_text_an_open_quote_takes_in_does_not_show(quote, end):
 def test_a_file_without_a_header_is_not_quoted(place, content):
     (place / "in.csv").write_text(content)
     with pytest.raises(ldp.LabelDPError) as caught:
-        ldp.tables.open_table("in.csv", label="income")
+        open_table("in.csv", label="income")
     assert "2.718" not in str(caught.value)
     (place / "in.csv").write_text('id,"' + "1,2.5\n" * 50_000)
     with pytest.raises(ldp.LabelDPError, match="header"):
-        ldp.tables.open_table("in.csv", label="income")
+        open_table("in.csv", label="income")
 
 
 @pytest.mark.parametrize("name", ["x2", "x25"])
 def test_a_number_in_the_first_line_is_not_suggested_as_a_column(place, name):
     (place / "in.csv").write_text("a,25,1.34,b\nb,3,2.5,c\n")
     for look in (
-        lambda: ldp.tables.open_table("in.csv", label=name),
-        lambda: ldp.tables.open_table("in.csv").field(name),
+        lambda: open_table("in.csv", label=name),
+        lambda: open_table("in.csv").field(name),
     ):
         with pytest.raises(ldp.LabelDPError, match="no column") as caught:
             look()
@@ -139,7 +140,7 @@ def test_pieces_have_as_many_rows_however_long_labels_are_or_where_row_groups_en
     table = pa.table({"c": [f"{i}" for i in range(6000)], "price": np.arange(6000.0)})
     pq.write_table(table, "in.parquet", row_group_size=size)
     for path in ("in.csv", "in.parquet"):
-        assert [batch.num_rows for batch in ldp.tables.open_table(path).batches()] == [1024] * 5 + [880]
+        assert [batch.num_rows for batch in open_table(path).batches()] == [1024] * 5 + [880]
 
 
 # ---- memory under nulls ------------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 import labeldp as ldp
+from labeldp.errors import DataError
+from labeldp.tables import TableEncoder
 
 
 def synthetic_table(rows=200, seed=0):
@@ -39,7 +41,7 @@ def test_every_kind_of_column_becomes_the_numbers_that_are_promised():
             "c": ["p", "q", "p"],
         }
     )
-    encoder = ldp.tables.TableEncoder.fit(table, table.column_names)
+    encoder = TableEncoder.fit(table, table.column_names)
     expected = [
         [3, 0, 2, 0.5, 0, 1.5, 1, 0, 1.25, 1, 0],
         [4, 1, 1, 1, 0, 0, 0, 0, 2.5, 0, 1],
@@ -50,7 +52,7 @@ def test_every_kind_of_column_becomes_the_numbers_that_are_promised():
 
 def test_missing_and_new_values_are_filled_marked_and_counted():
     fitted = pa.table({"a": [1.0, None, 3.0, float("inf")], "town": ["York", "Bath", "York", "York"]})
-    encoder, tally = ldp.tables.TableEncoder.fit(fitted, ["a", "town"]), Counter()
+    encoder, tally = TableEncoder.fit(fitted, ["a", "town"]), Counter()
     numbers = encoder.transform(pa.table({"a": [None, float("nan"), 7.0], "town": ["Ely", "Bath", None]}), tally)
     assert numbers.tolist() == [[2, 1, 0, 0], [2, 1, 0, 1], [7, 0, 0, 0]]
     assert tally == {("a", "missing"): 2, ("town", "new"): 1, ("town", "missing"): 1}
@@ -59,7 +61,7 @@ def test_missing_and_new_values_are_filled_marked_and_counted():
 
 def test_text_of_many_values_gets_a_column_for_each_common_one_and_tells_rare_values_from_new_ones():
     table = pa.table({"zip": [f"z{k}" for k in range(60) for _ in range(60 - k)]})
-    encoder, tally = ldp.tables.TableEncoder.fit(table, ["zip"]), Counter()
+    encoder, tally = TableEncoder.fit(table, ["zip"]), Counter()
     numbers = encoder.transform(pa.table({"zip": ["z1", "z59", "never seen", None]}), tally)
     assert np.argwhere(numbers).tolist() == [[0, 1]]
     assert encoder.width == 50
@@ -72,7 +74,7 @@ def test_the_encoding_follows_from_public_columns_alone_and_a_target_encoding_wo
 
     def ours(table, labels):
         read = table.append_column("price", pa.array(labels))
-        return ldp.tables.TableEncoder.fit(read, table.column_names).to_json()
+        return TableEncoder.fit(read, table.column_names).to_json()
 
     def by_target(table, labels):
         towns = np.array(table.column("town").to_pylist())
@@ -98,24 +100,24 @@ def test_the_encoding_follows_from_public_columns_alone_and_a_target_encoding_wo
 )
 def test_a_column_of_no_use_is_left_out_and_said_to_be_or_refused_if_it_was_asked_for(column, why):
     table = pa.table({"good": np.arange(100.0), "bad": column})
-    encoder = ldp.tables.TableEncoder.fit(table, ["good", "bad"])
+    encoder = TableEncoder.fit(table, ["good", "bad"])
     assert encoder.names == ["good"]
     assert why in dict(encoder.left_out)["bad"]
     with pytest.raises(ldp.errors.ParameterError, match="'bad' is of no use"):
-        ldp.tables.TableEncoder.fit(table, ["good", "bad"], strict=True)
-    with pytest.raises(ldp.errors.DataError, match="no column is left"):
-        ldp.tables.TableEncoder.fit(table, ["bad"])
+        TableEncoder.fit(table, ["good", "bad"], strict=True)
+    with pytest.raises(DataError, match="no column is left"):
+        TableEncoder.fit(table, ["bad"])
 
 
 def test_a_table_that_is_not_as_in_the_fit_is_refused():
-    encoder = ldp.tables.TableEncoder.fit(synthetic_table(), ["area", "town"])
+    encoder = TableEncoder.fit(synthetic_table(), ["area", "town"])
     area = synthetic_table()["area"]
     for table, complaint in (
         (pa.table({"areas": [1, 2], "town": ["York", "Bath"]}), "'areas' is near"),
         (pa.table([area, area], names=["area", "area"]), "two columns are called 'area'"),
         (pa.table({"area": ["much", "little"], "town": ["York", "Bath"]}), "of the kind number"),
     ):
-        with pytest.raises(ldp.errors.DataError, match=complaint):
+        with pytest.raises(DataError, match=complaint):
             encoder.transform(table)
     numbers = pa.table({"area": [1, 2], "town": [3, 4]})  # text of digits only is often read as numbers
     assert encoder.transform(numbers).shape == (2, 5)
@@ -133,8 +135,8 @@ def test_a_table_that_is_not_as_in_the_fit_is_refused():
     ],
 )
 def test_plain_data_that_is_no_encoder_is_refused(change):
-    encoder = ldp.tables.TableEncoder.fit(synthetic_table(), synthetic_table().column_names)
+    encoder = TableEncoder.fit(synthetic_table(), synthetic_table().column_names)
     data = json.loads(encoder.to_json())
     change(data)
     with pytest.raises(ldp.errors.CardError):
-        ldp.tables.TableEncoder.from_json(json.dumps(data))
+        TableEncoder.from_json(json.dumps(data))

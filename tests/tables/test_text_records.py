@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 import labeldp as ldp
 from fuzzing import tries
+from labeldp.errors import ParameterError
+from labeldp.tables import Dialect, open_table
 from tables.file_cases import refused, release
 
 SPANS = "spans lines"
@@ -32,7 +34,7 @@ def put(place, lines, header="item,price,size"):
 @pytest.mark.parametrize("kind", LOST)
 def test_a_lost_quote_is_refused_by_its_record(place, kind, out):
     put(place, ["Bed,100,5", *LOST[kind], "Sofa,200,6"])
-    told = str(refused("in.csv", out, error=ldp.errors.DataError, dialect=ldp.tables.Dialect(thousands=",")))
+    told = str(refused("in.csv", out, error=ldp.errors.DataError, dialect=Dialect(thousands=",")))
     assert f"{SPANS}, or text after a closing quote, in row 2" in told
     assert "51" not in told
 
@@ -63,9 +65,9 @@ def spoilt(rows, names, lost, thousands):
 )
 def test_whichever_closing_quote_is_lost_no_label_is_in_a_public_value(place, rows, names, lost, thousands):
     put(place, spoilt(rows, names, lost, thousands), ",".join(names))
-    dialect = ldp.tables.Dialect(thousands="," if thousands else None)
+    dialect = Dialect(thousands="," if thousands else None)
     try:
-        batches = list(ldp.tables.open_table("in.csv", label="price", dialect=dialect).batches(["item", "size"]))
+        batches = list(open_table("in.csv", label="price", dialect=dialect).batches(["item", "size"]))
     except ldp.LabelDPError:
         return
     public = [value for batch in batches for column in batch.columns for value in map(str, column.to_pylist())]
@@ -75,8 +77,8 @@ def test_whichever_closing_quote_is_lost_no_label_is_in_a_public_value(place, ro
 @pytest.mark.parametrize("label", ["2", '"2,000"', '"1,000,000,000,000"'])
 def test_line_breaks_are_read_only_in_a_column_that_is_left_out(place, label):
     put(place, ['1,"two', f'lines, with a comma",{label},n', "2,x,3.5,n"], "id,note,price,tag")
-    assert refused("in.csv", dialect=ldp.tables.Dialect(thousands=",")).option == "drop"
-    assert release("in.csv", drop=["note"], dialect=ldp.tables.Dialect(thousands=",")).terms.rows == 2
+    assert refused("in.csv", dialect=Dialect(thousands=",")).option == "drop"
+    assert release("in.csv", drop=["note"], dialect=Dialect(thousands=",")).terms.rows == 2
     assert "lines" not in (place / "out.csv").read_text()
 
 
@@ -87,7 +89,7 @@ def test_the_label_never_has_line_breaks(place):
 
 def test_tables_without_anything_private_may_have_any_line_breaks(place):
     put(place, ['"a', 'b",2.5,1'])
-    assert next(ldp.tables.open_table("in.csv").batches(["item"])).column(0).to_pylist() == ["a\nb"]
+    assert next(open_table("in.csv").batches(["item"])).column(0).to_pylist() == ["a\nb"]
 
 
 # ---- options that cannot be ---------------------------------------------------------------------------------
@@ -106,8 +108,8 @@ ODD = {
 
 @pytest.mark.parametrize(("option", "value"), [(option, value) for option in ODD for value in ODD[option]])
 def test_odd_options_are_refused_by_name(option, value):
-    with pytest.raises(ldp.errors.ParameterError) as caught:
-        ldp.tables.Dialect(**{option: value})
+    with pytest.raises(ParameterError) as caught:
+        Dialect(**{option: value})
     assert caught.value.option == option
-    with pytest.raises(ldp.errors.ParameterError, match="must differ"):
-        ldp.tables.Dialect(decimal=",", thousands=",")
+    with pytest.raises(ParameterError, match="must differ"):
+        Dialect(decimal=",", thousands=",")

@@ -78,8 +78,8 @@ def require_joint_agreement(entries: Data, terms: Terms, labels: Sequence[Data])
 def require_fits_agreement(entries: Data, terms: Terms) -> None:
     """Refuse the card of a model that learnt on if it contradicts itself; each of its fits agrees with itself."""
     fits = terms.fits
-    same = {(fit.bounds, fit.label_transform, fit.trust) for fit in fits}
-    require(len(same) == 1, "its fits are of labels in different units, or of different trust")
+    units = {(fit.bounds, fit.label_transform, fit.trust) for fit in fits}
+    require(len(units) == 1, "its fits are of labels in different units, or of different trust")
     require(not any(fit.charges_for("score") or fit.split for fit in fits), "a score is of one of its fits alone")
     require(entries["rows"] == terms.rows, "its rows are those of all fits")
     _require_joint_statements(entries, terms)
@@ -111,9 +111,20 @@ def cost_of_statistics(terms: Terms, purpose: str) -> Fraction:
     return terms.rows_per_person * exact_sum(costs)
 
 
+def noise_notes(terms: Terms, purpose: str) -> list[str]:
+    """Return a card's statistics of a purpose as charges note them."""
+    return [str(statistic) for statistic in terms.statistics if statistic.purpose == purpose]
+
+
 def charged_for(terms: Terms, purpose: str) -> Fraction:
     """Return the sum of all charges with a purpose."""
     return total_of(terms.charges_for(purpose)).exact_epsilon
+
+
+def cost_of_mechanisms(terms: Terms) -> Fraction:
+    """Return the cost of the dearest mechanism, for all rows of a person."""
+    mechanisms = {id(mechanism): mechanism for mechanism in terms.mechanisms}.values()
+    return terms.rows_per_person * max(proven_cost(mechanism).exact_epsilon for mechanism in mechanisms)
 
 
 def _require_charges(entries: Data, terms: Terms) -> None:
@@ -142,8 +153,8 @@ def _require_scope(terms: Terms) -> None:
     people = terms.people
     if people is not None:
         is_possible = people.people <= terms.rows <= people.people * terms.rows_per_person
-        most = people.most_rows_per_person or terms.rows_per_person
-        require(is_possible and terms.rows_per_person <= most, "its people do not have so many rows")
+        limit = people.most_rows_per_person or terms.rows_per_person
+        require(is_possible and terms.rows_per_person <= limit, "its people do not have so many rows")
         require(people.exhausted <= people.rows_left_out, "people without budget have rows that are left out")
 
 
@@ -161,23 +172,21 @@ def _require_mechanisms(kind: str, entries: Data, terms: Terms) -> None:
     """Require one charge that pays for all mechanisms, and notes them."""
     mechanisms, numbers = entries["mechanisms"], entries["parts"]
     require(all(map(is_pure, mechanisms)), _NOT_PURE)
-    has_one_mechanism = kind == "release" and "features" not in entries
-    if has_one_mechanism:
+    paying = terms.charges_for("labels")
+    if kind == "release" and "features" not in entries:
         require(len(numbers) == len(terms.priors) == 1, "it must have one mechanism, and a prior or none")
     else:
         require(not terms.priors, "it must have no prior beside its mechanisms")
-    paying = terms.charges_for("labels")
-    if not has_one_mechanism and numbers and not paying:
-        paying = terms.charges_for("sums")  # one charge for sums and for labels around them
+        if numbers and not paying:
+            paying = terms.charges_for("sums")  # one charge for sums and for labels around them
     is_paid_once = len(paying) == bool(numbers)
     require(is_paid_once, "its mechanisms need one charge, and a charge for labels needs mechanisms")
     for charge in paying:
-        dearest = max(proven_cost(mechanism).exact_epsilon for mechanism in mechanisms)
-        cost = cost_of_statistics(terms, charge.purpose) + terms.rows_per_person * dearest
+        cost = cost_of_statistics(terms, charge.purpose) + cost_of_mechanisms(terms)
         require(cost <= charge.budget.exact_epsilon, "its mechanisms cost more than it charges")
-        noise = [str(statistic) for statistic in terms.statistics if statistic.purpose == charge.purpose]
         prints = [fingerprint(mechanism.channel) for mechanism in mechanisms]
-        note = "; ".join([*noise, join_fingerprints([prints[number] for number in numbers])])
+        of_rows = join_fingerprints([prints[number] for number in numbers])
+        note = "; ".join([*noise_notes(terms, charge.purpose), of_rows])
         require(charge.mechanism == note, "it charges for another mechanism than it shows")
 
 
@@ -233,7 +242,7 @@ def _require_release(entries: Data, terms: Terms) -> None:
 
 
 def _require_purpose(entries: Data, terms: Terms) -> None:
-    """Require what a purpose promises: a model is for training, and statistics are clipped by bounds alone."""
+    """Require the promise of a purpose: a model is for training, and statistics are clipped by bounds alone."""
     purpose, has_model = entries["purpose"], "features" in entries
     require(has_model == ("residual_variance" in entries), "a model goes with the variance around it")
     require(has_model or not {"quality", "split"} & entries.keys(), "it has a score, and no model")

@@ -85,32 +85,27 @@ class Card:
         if kind == "mechanism":
             return cls(kind, content, _terms_of_mechanism(content))
         if kind == "releases":
-            return cls._of_labels(content, entries)
+            cards = cls._each_of(entries, "labels", "labeldp.release")
+            terms = join_terms([card.terms for card in cards])
+            require_joint_agreement(entries, terms, [card.content for card in cards])
+            return cls(kind, content, terms, {card.content["label"]: card for card in cards})
         if kind == "updated-model":
-            return cls._of_fits(content, entries)
+            cards = cls._each_of(entries, "fits", "labeldp.model", model=entries["model"])
+            terms = join_fits([card.terms for card in cards])
+            require_fits_agreement(entries, terms)
+            return cls("model", content, terms, fits=cards)
         terms = _terms(kind, entries)
         require_agreement(kind, entries, terms)
         return cls(kind, content, terms)
 
     @classmethod
-    def _of_labels(cls, content: Data, entries: Data) -> Card:
-        """Return the card of several labels, each of which is read as a release."""
-        require(len(entries["labels"]) > 1, "it must have several labels")
-        parts = [cls.of_content(_part_entries(part, "labeldp.release", {})) for part in entries["labels"]]
-        terms = join_terms([part.terms for part in parts])
-        require_joint_agreement(entries, terms, [part.content for part in parts])
-        labels = {part.content["label"]: part for part in parts}
-        return cls("releases", content, terms, labels)
-
-    @classmethod
-    def _of_fits(cls, content: Data, entries: Data) -> Card:
-        """Return the card of a model that learnt on, each of whose fits is read as a model."""
-        require(len(entries["fits"]) > 1, "it must have several fits")
-        shared = {"model": entries["model"]}
-        parts = [cls.of_content(_part_entries(part, "labeldp.model", shared)) for part in entries["fits"]]
-        terms = join_fits([part.terms for part in parts])
-        require_fits_agreement(entries, terms)
-        return cls("model", content, terms, fits=tuple(parts))
+    def _each_of(cls, entries: Data, name: str, schema: str, **shared: Any) -> tuple[Card, ...]:
+        """Return each of several labels or fits as a card of its own, with the entries that all share."""
+        require(len(entries[name]) > 1, f"it must have several {name}")
+        shared |= {"schema": schema, "version": card_format.VERSION}
+        if any({"file", *shared} & entry.keys() for entry in entries[name]):
+            raise CardError("a part of a card must have no schema, version, file or model of its own")
+        return tuple(cls.of_content({**entry, **shared}) for entry in entries[name])
 
     def explain(self, recorded: Sequence[Charge] | None = None) -> Explanation:
         """Return the meaning of the card, in sentences.
@@ -122,10 +117,10 @@ class Card:
         """
         ledger_cost = None
         if recorded is not None:
-            others = missing_charges(recorded, self.terms.charges)
-            ledger_cost = total_of([*self.terms.charges, *others], self.terms.segments)
+            further = missing_charges(recorded, self.terms.charges)
+            ledger_cost = total_of([*self.terms.charges, *further], self.terms.segments)
         if self.labels:
-            contents = {name: (part.terms, part.content) for name, part in self.labels.items()}
+            contents = {name: (card.terms, card.content) for name, card in self.labels.items()}
             return explain_labels(self.terms, contents, ledger_cost)
         return explain(self.terms, self.kind, self.content, ledger_cost)
 
@@ -156,13 +151,6 @@ def load_mechanism(text: str) -> Any:
         return Card.of_content(card_format.parse(text)).terms.mechanisms[0]
 
 
-def _part_entries(part: Data, schema: str, shared: Data) -> Data:
-    """Return one of several labels, or of several fits, as the content of a card of its own."""
-    if {"schema", "version", "file", *shared} & part.keys():
-        raise CardError("a part of a card must have no schema, version, file or model of its own")
-    return {**part, **shared, "schema": schema, "version": card_format.VERSION}
-
-
 def _terms_of_mechanism(content: Data) -> Terms:
     """Return the terms of a mechanism that was not used yet: no rows and no charges."""
     entry = {name: value for name, value in content.items() if name not in ("schema", "version")}
@@ -182,9 +170,12 @@ def _terms(kind: str, entries: Data) -> Terms:
     if list(dict.fromkeys(numbers)) != list(range(len(mechanisms))):
         raise CardError("the card must list each mechanism once, in the order in which its parts name them")
     names = ("rows", "trust", "secure", "split", "label_transform", "people")
-    fields = {name: entries.get(name) for name in names}
-    lists = {name: tuple(entries[name]) for name in ("priors", "charges", "statistics")}
-    statements = {name: entries.get(name) for name in ("intended_use", "recipient", "bounds_reason")}
-    entries = {**fields, **lists, "bounds": tuple(map(tuple, entries["bounds"]))}
-    used = tuple(mechanisms[number] for number in numbers)
-    return Terms(mechanisms=used, declaration=Declaration(**statements), **entries)
+    statements = ("intended_use", "recipient", "bounds_reason")
+    fields: Data = {name: entries.get(name) for name in names}
+    fields |= {name: tuple(entries[name]) for name in ("priors", "charges", "statistics")}
+    return Terms(
+        mechanisms=tuple(mechanisms[number] for number in numbers),
+        bounds=tuple(map(tuple, entries["bounds"])),
+        declaration=Declaration(**{name: entries.get(name) for name in statements}),
+        **fields,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -192,23 +192,19 @@ def explain(
     entries = entries or {}
     wording, name = _WORDING[_topic(terms, kind, entries)], entries.get("file", {}).get("name")
     label = entries.get("label", "private labels")
-    proof = None if terms.charges else proof_of(terms.mechanisms[0])
-    budget = terms.cost if proof is None else Budget(proof.epsilon)
     title = f"Private labels in {name}" if name else wording.title.format(label=label)
-    warnings = [_DELTA.format(delta=rounded_up(proof.delta, 3))] if proof is not None and proof.delta else []
-    return _explanation(title, terms, wording, budget, ledger_cost, _sections(terms, wording, entries), warnings)
+    return _explanation(title, terms, wording, ledger_cost, _sections(terms, wording, entries))
 
 
 def _explanation(
     title: str,
     terms: Terms,
     wording: Wording,
-    budget: Budget,
     ledger_cost: Budget | None,
     sections: Mapping[str, Sequence[str]],
-    warnings: Sequence[str] = (),
 ) -> Explanation:
     """Return an explanation, with the meaning of the budget and of a ledger with a larger total."""
+    budget = terms.cost if terms.charges else Budget(proof_of(terms.mechanisms[0]).epsilon)
     ledger = None if ledger_cost is None or ledger_cost <= budget else ledger_cost
     sections = {**sections, "What it means": _meaning(terms, wording, budget, ledger)}
     if not terms.secure:
@@ -218,7 +214,7 @@ def _explanation(
         budget=budget,
         ledger=ledger,
         private=terms.secure,
-        warnings=(*_warnings(terms, (ledger or budget).epsilon), *warnings),
+        warnings=tuple(_warnings(terms, (ledger or budget).epsilon)),
         sections={heading: tuple(filter(None, lines)) for heading, lines in sections.items() if any(lines)},
     )
 
@@ -237,24 +233,23 @@ def explain_labels(
     ledger_cost : Budget, optional
         The cost of all else in its ledger.
     """
-    parts = {name: explain(own, "release", entries) for name, (own, entries) in contents.items()}
-    own, entries = next(iter(contents.values()))
+    explanations = {name: explain(of_label, "release", entries) for name, (of_label, entries) in contents.items()}
+    of_label, entries = next(iter(contents.values()))
     sections = {
-        heading: _merged({name: part.sections.get(heading, ()) for name, part in parts.items()})
-        for heading in next(iter(parts.values())).sections
+        heading: _merged({name: each_label.sections.get(heading, ()) for name, each_label in explanations.items()})
+        for heading in next(iter(explanations.values())).sections
     }
     sections["What it cost"] = (f"{terms.cost} for all labels of a row:", *sections["What it cost"])
     title = f"A release of {len(contents)} private labels of each row"
-    wording = _WORDING[_topic(own, "release", entries)]
-    return _explanation(title, terms, wording, terms.cost, ledger_cost, sections)
+    return _explanation(title, terms, _WORDING[_topic(of_label, "release", entries)], ledger_cost, sections)
 
 
 def _merged(sentences: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """Return the sentences of several labels: those of all once, others with the name of their label."""
     common = set.intersection(*map(set, sentences.values()))
     lines: dict[str, None] = {}
-    for name, own in sentences.items():
-        lines |= {sentence if sentence in common else f"{name}: {sentence}": None for sentence in own}
+    for name, of_label in sentences.items():
+        lines |= {sentence if sentence in common else f"{name}: {sentence}": None for sentence in of_label}
     return tuple(lines)
 
 
@@ -271,11 +266,14 @@ def _topic(terms: Terms, kind: str, entries: Data) -> str:
     return "posterior means" if entries["features"] else "private mean"
 
 
-def _warnings(terms: Terms, epsilon: float) -> list[str]:
-    """Return the warning of a release that is not private, or whose protection is weak."""
+def _warnings(terms: Terms, epsilon: float) -> Iterator[str]:
+    """Yield warnings: of a release that is not private, of weak protection, of a mechanism with a δ."""
     if not terms.secure:
-        return [_SEEDED]
-    return [WEAK.format(**odds_figures(epsilon))] if is_weak(epsilon) else []
+        yield _SEEDED
+    elif is_weak(epsilon):
+        yield WEAK.format(**odds_figures(epsilon))
+    if not terms.charges and (delta := proof_of(terms.mechanisms[0]).delta):
+        yield _DELTA.format(delta=rounded_up(delta, 3))
 
 
 _NOTHING = {

@@ -23,7 +23,7 @@ from labeldp.accounts.budget import (
     parse_charge,
     sums_by_segment,
 )
-from labeldp.accounts.ledger_chain import Chain, Extract, Header, Unit, chain_text, record_of, write_extract
+from labeldp.accounts.ledger_chain import Book, Chain, Extract, Header, Unit, record_of, write_extract
 from labeldp.accounts.ledger_file import LedgerFile, has_charges
 from labeldp.accounts.scope import IdColumn, RowOptions, Scope
 from labeldp.accounts.segments import Segments
@@ -42,7 +42,48 @@ from labeldp.errors import (
 from labeldp.mechanisms.typed_data import plain
 
 
-class Ledger:
+class LedgerMemory:
+    """The charges of a ledger without a file, which belongs to one process.
+
+    Parameters
+    ----------
+    limit : Budget or None
+    """
+
+    path = None
+    exists = True
+
+    def __init__(self, limit: Budget | None) -> None:
+        self._chain = Chain("the ledger")
+        self._records = [self._chain.write(plain(Header(limit)))]
+        self._lock = threading.RLock()
+        self.owner = os.getpid()
+
+    def chain(self) -> Chain:
+        """Return all records."""
+        return self._chain
+
+    @property
+    def header(self) -> Header:
+        """The first record."""
+        return self._chain.rules
+
+    def records(self) -> list[tuple[str, str]]:
+        """Return the text and the hash of each record."""
+        return self._records
+
+    def spend(self, charges: Sequence[Charge], reserve: Sequence[Charge], scope: Scope) -> None:
+        """Spend several charges together, or none of them."""
+        if scope.ids is not None:
+            raise ParameterError(
+                "ids are kept in the file of a ledger: use Ledger.open(path, limit=...)", option="id"
+            )
+        with self._lock:
+            self._chain.refuse_overspend(charges, reserve)
+            self._records.append(self._chain.write(record_of({"charges": charges})))
+
+
+class Ledger(Book):
     """An append-only list of charges with a limit that is never passed.
 
     Parameters
@@ -67,13 +108,9 @@ class Ledger:
     def __init__(self, limit: Budget | None = None) -> None:
         if limit is not None and not isinstance(limit, Budget):
             raise ParameterError(Setting("limit"), " must be a Budget, for example Budget(epsilon=3.0)")
-        self._file: LedgerFile | None = None
-        self._memory = Chain("the ledger")  # of a ledger without a file, which belongs to one process
-        self._records = [chain_text(plain(Header(limit)), "")]
-        self._memory.add(*self._records[0])
-        self._own: list[Charge] = []
+        self._store: LedgerFile | LedgerMemory = LedgerMemory(limit)
+        self._own_charges: list[Charge] = []
         self._reserve: tuple[Charge, ...] = ()
-        self._owner, self._lock = os.getpid(), threading.RLock()
 
     @classmethod
     def open(
@@ -153,30 +190,25 @@ class Ledger:
         ledger = cls(limit)
         if unit is not None:
             parse_choice(unit, "unit", get_args(Unit))
-        ledger._file = LedgerFile(os.fspath(path), limit=limit, unit=unit, segments=segments)
+        ledger._store = LedgerFile(os.fspath(path), limit=limit, unit=unit, segments=segments)
         return ledger
 
     def _require_file(self) -> LedgerFile:
-        if self._file is None:
+        if isinstance(self._store, LedgerMemory):
             raise LedgerError("this needs a ledger in a file: use Ledger.open(path, limit=...)")
-        return self._file
+        return self._store
 
     # ---- reading ----------------------------------------------------------------------------
 
     @property
     def chain(self) -> Chain:
         """All records."""
-        return self._memory if self._file is None else self._file.chain()
+        return self._store.chain()
 
     @property
     def rules(self) -> Header:
         """The limit, its unit and the name of the segmentation, as they were fixed when it was created."""
-        return self._memory.rules if self._file is None else self._file.header
-
-    @property
-    def limit(self) -> Budget | None:
-        """The most that may be spent, or None."""
-        return self.rules.limit
+        return self._store.header
 
     @property
     def unit(self) -> str:
@@ -186,43 +218,12 @@ class Ledger:
     @property
     def path(self) -> str | None:
         """The path of the file, or None for a ledger in memory."""
-        return None if self._file is None else self._file.path
-
-    @property
-    def charges(self) -> tuple[Charge, ...]:
-        """All charges, oldest first."""
-        return tuple(self.chain.charges)
+        return self._store.path
 
     @property
     def own_charges(self) -> tuple[Charge, ...]:
         """The charges made through this object; those of other processes may stand between them."""
-        return tuple(self._own)
-
-    @property
-    def total(self) -> Budget:
-        """The largest total of a label: the charges without a segment, and the largest sum of one segment.
-
-        Of a ledger for people, the largest total of a person.
-        """
-        return self.chain.total
-
-    def remaining(self, segment: str | None = None) -> Budget | None:
-        """Return the limit minus the total, or None without a limit.
-
-        Parameters
-        ----------
-        segment : str, optional
-            The segment to release: charges of other segments do not count for its rows.
-
-        Examples
-        --------
-        >>> import labeldp as ldp
-        >>> ledger = ldp.Ledger(limit=ldp.Budget(epsilon=1.0))
-        >>> charge = ledger.charge("labels of Monday", epsilon=0.7, segment="Monday")
-        >>> ledger.remaining(), ledger.remaining(segment="Monday"), ledger.remaining(segment="Tuesday")
-        (Budget(epsilon=0.3), Budget(epsilon=0.3), Budget(epsilon=1.0))
-        """
-        return self.chain.remaining(None if segment is None else Segments.of([segment]))
+        return tuple(self._own_charges)
 
     def total_of_person(self, person: str | int) -> Budget:
         """Return the total of a person, in a ledger for people.
@@ -281,16 +282,12 @@ class Ledger:
         >>> json.loads(ledger.to_extract())["total"]
         '2/5'
         """
-        records = self._records if self._file is None else self._file.records()
-        chain = Chain("the ledger")
-        for text, digest in records:
-            chain.add(text, digest)
-        return write_extract(records, chain.total)
+        return write_extract(self._store.records())
 
     @property
     def is_copy(self) -> bool:
         """True for the memory of a ledger in another process, which takes no charge."""
-        return self._file is None and self._owner != os.getpid()
+        return isinstance(self._store, LedgerMemory) and self._store.owner != os.getpid()
 
     # ---- writing ----------------------------------------------------------------------------
 
@@ -394,19 +391,8 @@ class Ledger:
         scope = scope or Scope()
         if self.unit == "person":
             self._people_of(scope)
-        if self._file is not None:
-            self._file.spend(charges, self._reserve, scope)
-        elif scope.ids is not None:
-            raise ParameterError(
-                "ids are kept in the file of a ledger: use Ledger.open(path, limit=...)", option="id"
-            )
-        else:
-            with self._lock:
-                self._memory.refuse_overspend(charges, self._reserve)
-                record = chain_text(record_of({"charges": charges}), self._memory.last)
-                self._memory.add(*record)
-                self._records.append(record)
-        self._own.extend(charges)
+        self._store.spend(charges, self._reserve, scope)
+        self._own_charges.extend(charges)
 
     @contextmanager
     def reserve(self, charges: Sequence[Charge]) -> Iterator[None]:
@@ -432,13 +418,13 @@ class Ledger:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._file is None:
+        if self.path is None:
             return _copy, (self.limit, self.total)
-        if self._file.exists:
-            return partial(Ledger.open, self._file.path, limit=self.limit, create=False), ()
+        if self._store.exists:
+            return partial(Ledger.open, self.path, limit=self.limit, create=False), ()
         rules = self.rules
         prepare = partial(Ledger.prepare, limit=rules.limit, unit=rules.unit, segments=rules.segments)
-        return prepare, (self._file.path,)
+        return prepare, (self.path,)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} spent={self.total} limit={self.limit}>"
@@ -454,8 +440,8 @@ def _copy(limit: Budget | None, total: Budget) -> Ledger:
     ledger = Ledger(limit)
     if total != Budget(0):
         ledger.charge_all([new_charge("all that was spent before pickling", total, purpose="other")])
-        ledger._own.clear()
-    ledger._owner = 0
+        ledger._own_charges.clear()
+    ledger._store.owner = 0  # type: ignore[union-attr] # of no process
     return ledger
 
 
@@ -491,15 +477,15 @@ def ledger_notes(ledger: Ledger) -> list[str]:
 
 def _balance_notes(ledger: Ledger) -> list[str]:
     """Return the remaining budget of the rows that were charged last, and whether they were charged before."""
-    charges, own = ledger.charges, ledger.own_charges
-    segments = own[-1].segments if own else None
+    charges, last = ledger.charges, ledger.own_charges[-1:]
+    segments = last[0].segments if last else None
     remaining = ledger.chain.remaining(segments)
     where = "" if segments is None else f" for rows of {segments}"
     if ledger.unit == "person":
         where = " for the person with the largest total"
     balance = f"{ledger.total} in all, and no limit" if remaining is None else f"{remaining} left{where}"
     notes = [f"The ledger {ledger.path} has {balance}."]
-    _, earlier = sums_by_segment(missing_charges(charges, own))
+    _, earlier = sums_by_segment(missing_charges(charges, ledger.own_charges))
     if segments is not None and (names := [name for name in segments.names if name in earlier]):
         notes.append(f"Charged before: {Segments.of(names)}. Costs in one segment add up.")
     return notes
@@ -542,14 +528,14 @@ _released: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """Labels that were released without a ledger, by their identity while they exist."""
 
 
-_SEEN = "these labels were released before"
+_REPEATED = "these labels were released before"
 
 
 def warn_if_seen(labels: Any) -> None:
     """Warn if the same object was released before without a ledger, or is being cross-validated."""
     is_cross_validated = is_called_from("sklearn.model_selection")
     if is_cross_validated or _released.get(id(labels)) is labels:
-        event = "cross-validation releases labels in several fits" if is_cross_validated else _SEEN
+        event = "cross-validation releases labels in several fits" if is_cross_validated else _REPEATED
         warn(
             f"{event}: each release costs epsilon again, and the costs add up. "
             "Keep one release and reuse it, or pass a ledger that counts.",

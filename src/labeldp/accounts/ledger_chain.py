@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -140,6 +140,25 @@ class Chain:
     ids: dict[str, str] = field(default_factory=dict)
     withdrawn: int = 0
 
+    @classmethod
+    def of(cls, name: str, records: Iterable[tuple[object, object]]) -> Chain:
+        """Return the chain of records: the text and the hash of each."""
+        chain = cls(name)
+        for text, digest in records:
+            chain.add(text, digest)
+        return chain
+
+    def write(self, record: Data) -> tuple[str, str]:
+        """Add a record that is new, if it can be read again; return its text and its hash."""
+        text = canonical(record)
+        if len(text) > MAX_RECORD:
+            raise LedgerError(
+                f"these charges take more than {MAX_RECORD:,} bytes in a ledger: nothing was charged"
+            )
+        digest = next_hash(self.last, text)
+        self.add(text, digest)
+        return text, digest
+
     def copy(self) -> Chain:
         """Return a copy, to which records can be added."""
         return dataclasses.replace(self, charges=[*self.charges], ids={**self.ids})
@@ -203,11 +222,11 @@ class Chain:
         return total_of(self.charges)
 
     def remaining(self, segments: Segments | None = None) -> Budget | None:
-        """Return what the limit leaves for all rows, or for those of some segments; None without a limit."""
+        """Return the rest of the limit for all rows, or for those of some segments; None without a limit."""
         if self.rules.limit is None:
             return None
-        spent = self.total if self.rules.unit == "person" else total_of(self.charges, segments)
-        return self.rules.limit.minus(spent)
+        total = self.total if self.rules.unit == "person" else total_of(self.charges, segments)
+        return self.rules.limit.minus(total)
 
     def refuse_overspend(self, charges: Sequence[Charge], reserve: Sequence[Charge]) -> None:
         """Refuse charges of another segmentation, and those that would pass the limit of a label."""
@@ -269,14 +288,6 @@ def record_of(entries: Data) -> Data:
     return {name: entry for name, entry in record.items() if entry} | {"charges": plain(charges)}
 
 
-def chain_text(record: Data, last: str) -> tuple[str, str]:
-    """Return the text of a record, and its hash, which covers the hash before it."""
-    text = canonical(record)
-    if len(text) > MAX_RECORD:
-        raise LedgerError(f"these charges take more than {MAX_RECORD:,} bytes in a ledger: nothing was charged")
-    return text, next_hash(last, text)
-
-
 def next_hash(last: str, text: str) -> str:
     """Return the hash of a record's text and of the hash before it."""
     return hashlib.sha256((last + text).encode("utf-8", "replace")).hexdigest()
@@ -302,11 +313,61 @@ def _refuse_version(header: Data | None, name: str) -> None:
         raise LedgerError(str(error)) from None
 
 
-# ---- the extract --------------------------------------------------------------------------------------------
+# ---- ledgers and their extracts ---------------------------------------------------------------------------------
 
 
-class Extract:
-    """The extract of a ledger: what a reviewer reads in place of somebody else's database.
+class Book:
+    """Charges and totals of a chain: of a ledger, or of its extract."""
+
+    @property
+    def chain(self) -> Chain:
+        """All records."""
+        raise NotImplementedError
+
+    @property
+    def rules(self) -> Header:
+        """The limit, its unit and the name of the segmentation, as they were fixed when it was created."""
+        return self.chain.rules
+
+    @property
+    def limit(self) -> Budget | None:
+        """The most that may be spent, or None."""
+        return self.rules.limit
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """All charges, oldest first."""
+        return tuple(self.chain.charges)
+
+    @property
+    def total(self) -> Budget:
+        """The largest total of a label: the charges without a segment, and the largest sum of one segment.
+
+        Of a ledger for people, the largest total of a person.
+        """
+        return self.chain.total
+
+    def remaining(self, segment: str | None = None) -> Budget | None:
+        """Return the limit minus the total, or None without a limit.
+
+        Parameters
+        ----------
+        segment : str, optional
+            The segment to release: charges of other segments do not count for its rows.
+
+        Examples
+        --------
+        >>> import labeldp as ldp
+        >>> ledger = ldp.Ledger(limit=ldp.Budget(epsilon=1.0))
+        >>> charge = ledger.charge("labels of Monday", epsilon=0.7, segment="Monday")
+        >>> ledger.remaining(), ledger.remaining(segment="Monday"), ledger.remaining(segment="Tuesday")
+        (Budget(epsilon=0.3), Budget(epsilon=0.3), Budget(epsilon=1.0))
+        """
+        return self.chain.remaining(None if segment is None else Segments.of([segment]))
+
+
+class Extract(Book):
+    """The extract of a ledger, which a reviewer reads in place of somebody else's database.
 
     Parameters
     ----------
@@ -331,14 +392,10 @@ class Extract:
     """
 
     def __init__(self, text: str, name: str = "the extract") -> None:
-        chain = Chain(name)
         content = _read_extract(text, name)
-        for entry in content["records"]:
-            chain.add(entry["record"], entry["hash"])
         self.path = name
         self._text = text
-        self.chain, self.limit = chain, chain.rules.limit
-        self.charges = tuple(chain.charges)
+        self._chain = Chain.of(name, ((entry["record"], entry["hash"]) for entry in content["records"]))
         if content["total"] != self.total:
             raise LedgerError(f"{name} states a total of {content['total']}, and its charges are {self.total}")
 
@@ -356,29 +413,19 @@ class Extract:
             )
         return cls(data.decode("utf-8", "replace"), str(path))
 
+    @property
+    def chain(self) -> Chain:
+        """All records."""
+        return self._chain
+
     def to_extract(self) -> str:
         """Return the text."""
         return self._text
 
-    @property
-    def total(self) -> Budget:
-        """The total of a label, or of the person with the largest one."""
-        return self.chain.total
 
-    def remaining(self, segment: str | None = None) -> Budget | None:
-        """Return the limit minus the total, or None without a limit; see `Ledger.remaining`."""
-        return self.chain.remaining(None if segment is None else Segments.of([segment]))
-
-
-def write_extract(records: Sequence[tuple[str, str]], total: Budget) -> str:
-    """Return the text of an extract.
-
-    Parameters
-    ----------
-    records : sequence of (str, str)
-        Text and hash of each.
-    total : Budget
-    """
+def write_extract(records: Sequence[tuple[str, str]]) -> str:
+    """Return the text of an extract, from the text and the hash of each record."""
+    total = Chain.of("the ledger", records).total
     entries = [{"record": text, "hash": digest} for text, digest in records]
     return json.dumps({"schema": EXTRACT_SCHEMA, "total": plain(total), "records": entries}, indent=1)
 

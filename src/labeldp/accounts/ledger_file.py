@@ -1,7 +1,7 @@
 """A ledger in a file: an SQLite database of records that are only ever appended, and flushed before a release.
 
-Every charge is one transaction: SQLite locks the file between processes, and undoes what a crash or a full disk
-left unfinished. Nothing else is repaired: what does not fit is refused.
+Every charge is one transaction: SQLite locks the file between processes, and undoes all that a crash or
+a full disk left unfinished. Nothing else is repaired: a file that does not fit is refused.
 
 A connection lives as long as one transaction, so that none is shared between threads or with a forked process. The
 database is opened by nothing but SQLite: on POSIX, closing any other handle of it would drop the locks of the
@@ -25,7 +25,7 @@ from typing import Any
 from labeldp._atomic import StrPath, as_path, atomic_file, read_regular, regular_status
 from labeldp._values import Data
 from labeldp.accounts.budget import Charge
-from labeldp.accounts.ledger_chain import Chain, Header, chain_text, price_of_row, record_of
+from labeldp.accounts.ledger_chain import Chain, Header, price_of_row, record_of
 from labeldp.accounts.ledger_ids import ID_TABLES, IdTables
 from labeldp.accounts.scope import IdColumn, Scope
 from labeldp.errors import DataError, LedgerError, ParameterError, Setting
@@ -50,7 +50,7 @@ class LedgerFile:
     def __init__(self, path: str, **rules: Any) -> None:
         self._rules = {name: rule for name, rule in rules.items() if rule is not None}
         self._new = Chain("a new ledger")
-        self._new.add(*chain_text(plain(Header(**{"limit": None} | self._rules)), ""))  # a file can hold it
+        self._new.write(plain(Header(**{"limit": None} | self._rules)))  # a file can hold it
         self.path = os.path.abspath(as_path(path))
         self.exists = False  # once found or created, a file that is gone or another is refused
         self._lock = threading.RLock()
@@ -137,7 +137,7 @@ class LedgerFile:
                 copy.execute("PRAGMA journal_mode=OFF")  # no second file: a draft that fails is removed
                 connection.backup(copy)
 
-    def lacks(self, other: LedgerFile) -> int:
+    def lacks(self, copy: LedgerFile) -> int:
         """Return the number of records that another copy of this ledger has beyond this one.
 
         Raises
@@ -145,11 +145,11 @@ class LedgerFile:
         LedgerError
             If they are not two copies of one ledger.
         """
-        records, others = self.records(), other.records()
-        shared = min(len(records), len(others))
-        if records[:shared] != others[:shared]:
-            raise LedgerError(f"{self.path} and {other.path} are not copies of one ledger")
-        return len(others) - shared
+        records, copied = self.records(), copy.records()
+        shared = min(len(records), len(copied))
+        if records[:shared] != copied[:shared]:
+            raise LedgerError(f"{self.path} and {copy.path} are not copies of one ledger")
+        return len(copied) - shared
 
     def _key(self) -> bytes:
         """Return the key of the hashes of ids, from a file beside the database; the first id makes it."""
@@ -184,7 +184,7 @@ class LedgerFile:
                 yield connection, entries
                 chain = self._chain.copy()
                 if entries.get("charges") or entries.get("withdrawn"):
-                    chain.add(*_append(connection, record_of(entries), chain))
+                    _append(connection, record_of(entries), chain)
             self._chain = chain
 
     def _is_to_be_created(self) -> bool:
@@ -215,7 +215,7 @@ class LedgerFile:
         """Yield a connection in a transaction, all records read; what raises in the block is undone."""
         with self._lock, _translated(self._name):
             before = _status(self.path)
-            with closing(_connect(self.path)) as connection:  # which undoes what was not committed
+            with closing(_connect(self.path)) as connection:  # which undoes all that was not committed
                 connection.execute(f"BEGIN {kind}")
                 self._read(connection)
                 yield connection
@@ -306,9 +306,10 @@ def has_charges(path: StrPath, label: str, *, is_named: bool = False) -> bool:
         with closing(_connect(os.path.abspath(path), mode="ro", seconds=0)) as connection:
             _require_tables(connection, str(path))
             records = connection.execute("SELECT record FROM records WHERE number > 0")
-            descriptions = (one["description"] for (text,) in records for one in json.loads(text)["charges"])
+            charges = (charge for (text,) in records for charge in json.loads(text)["charges"])
+            descriptions = [charge["description"] for charge in charges]
             return any(
-                (" of '" not in one and not is_named) or one.endswith(f" of {label!r}") for one in descriptions
+                (" of '" not in text and not is_named) or text.endswith(f" of {label!r}") for text in descriptions
             )
     except (sqlite3.Error, ValueError, TypeError, KeyError, OSError, LedgerError, DataError):
         return False
@@ -348,12 +349,11 @@ def _write_new(path: Path, header: Data) -> None:
         connection.execute("COMMIT")
 
 
-def _append(connection: sqlite3.Connection, record: Data, chain: Chain) -> tuple[str, str]:
-    """Insert the record that follows those of a chain; return its text and its hash."""
-    text, digest = chain_text(record, chain.last)
-    connection.execute("INSERT INTO records VALUES (?, ?, ?)", (chain.count, text, digest))
-    connection.execute(f"PRAGMA user_version={chain.count + 1:d}")  # records cut off by damage are missed
-    return text, digest
+def _append(connection: sqlite3.Connection, record: Data, chain: Chain) -> None:
+    """Insert the record that follows those of a chain, and add it to the chain."""
+    row = (chain.count, *chain.write(record))
+    connection.execute("INSERT INTO records VALUES (?, ?, ?)", row)
+    connection.execute(f"PRAGMA user_version={chain.count:d}")  # records cut off by damage are missed
 
 
 def _require_tables(connection: sqlite3.Connection, name: str) -> None:

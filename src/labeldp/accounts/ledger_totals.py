@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from fractions import Fraction
+from itertools import accumulate
 
 from labeldp.accounts.budget import Budget, label_cost, sum_of, sums_by_segment
 from labeldp.accounts.ledger_chain import Chain
@@ -59,9 +61,7 @@ def _describe_people(chain: Chain) -> list[str]:
 
 def median_total(chain: Chain) -> Budget:
     """Return the lower median of the totals of people."""
-    half, seen = (chain.people.total() + 1) // 2, 0
-    for total, count in sorted(chain.people.items()):
-        seen += count
-        if seen >= half:
-            return Budget(total)
-    return Budget(Fraction(0))
+    totals = sorted(chain.people)
+    counts = list(accumulate(chain.people[total] for total in totals))
+    middle = bisect_left(counts, (chain.people.total() + 1) // 2)
+    return Budget(totals[middle] if totals else Fraction(0))

@@ -18,7 +18,17 @@ from labeldp.errors import CardError
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.registry import registered_class
-from labeldp.mechanisms.typed_data import READERS, Hash, Natural, Positive, at_most, between, canonical, like, read
+from labeldp.mechanisms.typed_data import (
+    READERS,
+    Hash,
+    Natural,
+    Positive,
+    at_most,
+    between,
+    canonical,
+    matching,
+    read,
+)
 
 Statistics = Annotated[list[Statistic], at_most(256)]
 MAX_MECHANISMS = 16
@@ -109,7 +119,7 @@ class QualityEntry(TypedDict):
     """The score of a model."""
 
     rows: Positive
-    figures: dict[Annotated[str, like("rmse|rmse_limit|mse|mae|r2", "a known figure")], Figure]
+    figures: dict[Annotated[str, matching("rmse|rmse_limit|mse|mae|r2", "a known figure")], Figure]
 
 
 class FileEntry(TypedDict):

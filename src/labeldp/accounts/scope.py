@@ -73,23 +73,23 @@ class IdColumn:
         name : str
             The option, for messages.
         """
-        listed = as_list(values, name)
-        kinds = set(map(type, listed))
+        column = as_list(values, name)
+        kinds = set(map(type, column))
         if all(issubclass(kind, str) for kind in kinds):
             kind: Literal["text", "integer"] = "text"
         elif all(issubclass(kind, Integral) and not issubclass(kind, bool) for kind in kinds):
-            kind, listed = "integer", list(map(int, listed))
+            kind, column = "integer", list(map(int, column))
         else:
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
             raise ParameterError(
                 Setting(name),
                 f" must have text or integers, one type in all rows and none missing, got {names}: convert them",
             )
-        places: dict[Any, int] = {}
-        codes = np.array([places.setdefault(value, len(places)) for value in listed], dtype=np.int64)
+        numbers: dict[Any, int] = {}
+        codes = np.array([numbers.setdefault(value, len(numbers)) for value in column], dtype=np.int64)
         if kind == "text":
-            _refuse_spellings(places, name)
-        return cls(kind, list(places), codes)
+            _refuse_spellings(numbers, name)
+        return cls(kind, list(numbers), codes)
 
     @property
     def counts(self) -> Index:
@@ -203,22 +203,21 @@ class Scope:
                 f"{name} is not supported: besides the parameters in its signature, this function takes "
                 f"{', '.join(RowOptions.__annotations__)}"
             )
-        stated = parse_integer(rows_per_person, "rows_per_person")
-        most = None
+        rows = parse_integer(rows_per_person, "rows_per_person")
         if most_rows_per_person is not None:
-            most = parse_integer(most_rows_per_person, "most_rows_per_person")
-        if person is None and most is not None:
-            raise ParameterError(Setting("most_rows_per_person"), " needs ", Setting("person"))
+            most_rows_per_person = parse_integer(most_rows_per_person, "most_rows_per_person")
+            if person is None:
+                raise ParameterError(Setting("most_rows_per_person"), " needs ", Setting("person"))
         if id is not None and segment is None:
             raise ParameterError(
                 Setting("id"), " is compared with rows of other segments: give ", Setting("segment")
             )
         people = None if person is None else IdColumn.parse(person, "person")
         if people is not None:
-            _refuse_more_rows(people, stated, most)
+            _refuse_more_rows(people, rows, most_rows_per_person)
         ids = None if id is None else IdColumn.parse(id, "id")
         segments, by_row = _parse_segments(segment, checked=ids is not None)
-        scope = cls(stated, segments, by_row, ids, people, most)
+        scope = cls(rows, segments, by_row, ids, people, most_rows_per_person)
         return scope if people is None else scope._counted()
 
     def for_rows(self, rows: int) -> Scope:
@@ -279,27 +278,27 @@ class Scope:
         return replace(self, rows_per_person=int(counts.max(initial=1)))
 
 
-def _refuse_more_rows(people: IdColumn, stated: int, most: int | None) -> None:
+def _refuse_more_rows(people: IdColumn, rows_per_person: int, limit: int | None) -> None:
     """Refuse people with more rows than the owner states: their cost would be above the one that was meant."""
     rows = int(people.counts.max(initial=1))
-    if 1 < stated < (rows if most is None else min(rows, most)):
+    if 1 < rows_per_person < (rows if limit is None else min(rows, limit)):
         raise ParameterError(
-            Setting("rows_per_person", stated),
+            Setting("rows_per_person", rows_per_person),
             f" is too few: a person has {rows:,} rows. Give ",
-            Setting("most_rows_per_person", stated),
+            Setting("most_rows_per_person", rows_per_person),
             " to leave out the others, or leave out ",
             Setting("rows_per_person"),
             " to pay for all",
         )
 
 
-def _first_rows(people: Index, most: int) -> Mask:
+def _first_rows(people: Index, limit: int) -> Mask:
     """Return the first rows of each person, in a random order by a public seed."""
     order = np.random.default_rng(SEED).permutation(people.size)
     by_person = order[np.argsort(people[order], kind="stable")]
     starts = np.searchsorted(people[by_person], people[by_person])
     is_kept = np.zeros(people.size, dtype=bool)
-    is_kept[by_person[np.arange(people.size) - starts < most]] = True
+    is_kept[by_person[np.arange(people.size) - starts < limit]] = True
     return is_kept
 
 
@@ -309,10 +308,10 @@ def _parse_segments(segment: Any, *, checked: bool) -> tuple[Segments | None, Id
         return None, None
     by_row, names = None, [segment]
     if not isinstance(segment, str | date | Integral) or isinstance(segment, bool):
-        listed = as_list(segment, "segment")
-        if listed and all(type(value) is date for value in listed):
-            listed = [value.isoformat() for value in listed]
-        by_row = IdColumn.parse(listed, "segment")
+        column = as_list(segment, "segment")
+        if column and all(type(value) is date for value in column):
+            column = [value.isoformat() for value in column]
+        by_row = IdColumn.parse(column, "segment")
         by_row = replace(by_row, distinct=list(map(str, by_row.distinct)))
         names = by_row.distinct
     texts = sorted({str(name) for name in names})

@@ -68,8 +68,8 @@ class Split:
         """Return a split with this many rows to score, and further rows of the last person."""
         if people is not None:
             ordered = people[_row_order(seed, rows, people)]
-            same = ordered[test_rows:] == ordered[test_rows - 1]
-            test_rows += int(np.argmin(np.append(same, False)))
+            is_last_person = ordered[test_rows:] == ordered[test_rows - 1]
+            test_rows += int(np.argmin(np.append(is_last_person, False)))
         return cls(seed, rows - test_rows, test_rows, method="shuffled" if people is None else "people")
 
     def separates(self, charges: Sequence[Charge]) -> bool:
@@ -176,8 +176,8 @@ class Terms:
     @property
     def counts_people(self) -> bool:
         """True if a person may have several rows, or the rows of people were counted."""
-        parts = self.fits or (self,)
-        return any(part.rows_per_person > 1 or part.people is not None for part in parts)
+        fits = self.fits or (self,)
+        return any(fit.rows_per_person > 1 or fit.people is not None for fit in fits)
 
     @property
     def label_cost(self) -> Budget:
@@ -306,13 +306,13 @@ def join_terms(terms: Sequence[Terms]) -> Terms:
     return _joined(terms, *lists, label_transform=None)
 
 
-def _joined(parts: Sequence[Terms], *lists: str, **fields: Any) -> Terms:
+def _joined(terms: Sequence[Terms], *lists: str, **fields: Any) -> Terms:
     """Return the terms of the first part with lists of all parts; they are as secure as the least secure part."""
-    columns = {name: [getattr(part, name) for part in parts] for name in lists}
-    joined: dict[str, Any] = {name: tuple(chain.from_iterable(column)) for name, column in columns.items()}
-    trust = "curator" if any(part.trust == "curator" for part in parts) else "local"
-    is_secure = all(part.secure for part in parts)
-    return replace(parts[0], trust=trust, secure=is_secure, split=None, **joined, **fields)
+    for name in lists:
+        fields[name] = tuple(chain.from_iterable(getattr(entry, name) for entry in terms))
+    trust = "curator" if any(entry.trust == "curator" for entry in terms) else "local"
+    is_secure = all(entry.secure for entry in terms)
+    return replace(terms[0], trust=trust, secure=is_secure, split=None, **fields)
 
 
 def join_fits(fits: Sequence[Terms]) -> Terms:
@@ -331,22 +331,22 @@ def join_fits(fits: Sequence[Terms]) -> Terms:
     return _joined(fits, *lists, rows=rows, fits=tuple(fits), priors=(), people=None)
 
 
-def card_of_labels(labels: Mapping[str, tuple[Terms, Data]], **more: Any) -> str:
+def card_of_labels(labels: Mapping[str, tuple[Terms, Data]], **shared: Any) -> str:
     """Return the card of one label or of several of the same rows, by their names.
 
     Parameters
     ----------
     labels : dict of (Terms, dict)
         The terms of each, and further public entries.
-    **more : pure data
+    **shared : pure data
         Further public entries of all, such as which file they are in.
     """
     if len(labels) == 1:
         ((terms, entries),) = labels.values()
-        return terms.to_card(**entries, **more)
-    joint = join_terms([terms for terms, _ in labels.values()]).joint_content(more.get("file", {}))
-    parts = [{**terms.content(**entries), "label": name} for name, (terms, entries) in labels.items()]
-    return card_format.dump({**more, **joint, "labels": parts}, "labeldp.releases")
+        return terms.to_card(**entries, **shared)
+    joint = join_terms([terms for terms, _ in labels.values()]).joint_content(shared.get("file", {}))
+    contents = [{**terms.content(**entries), "label": name} for name, (terms, entries) in labels.items()]
+    return card_format.dump({**shared, **joint, "labels": contents}, "labeldp.releases")
 
 
 class TermsMixin:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, TypeVar
 
-from labeldp.accounts.agreement import charge_of_origin, charged_for, cost_of_statistics
+from labeldp.accounts.agreement import (
+    charge_of_origin,
+    charged_for,
+    cost_of_mechanisms,
+    cost_of_statistics,
+    noise_notes,
+)
 from labeldp.accounts.budget import Budget
 from labeldp.accounts.card import Card
 from labeldp.accounts.numbers import times
 from labeldp.accounts.schema import CARDS
-from labeldp.accounts.statistic import RULES, Origin, Statistic, describe_proof, origins_of, proof_of, proven_cost
+from labeldp.accounts.statistic import RULES, Origin, Statistic, describe_proof, origins_of, proof_of
 from labeldp.accounts.terms import Terms
 from labeldp.errors import CardError, LabelDPError, UncheckableError
 from labeldp.mechanisms import card_format
@@ -45,6 +51,8 @@ _AGREEMENT_OF_FITS = "the charges of its fits differ, and make up the cost and g
 _AGREEMENT_OF_MECHANISM = "its counts follow from its parameters, and its proof from its counts"
 
 _UNSIGNED = "who wrote the card: its checksum finds damage, but it is no signature"
+
+T = TypeVar("T")
 
 Verdict = Literal["valid", "not valid", "cannot verify"]
 
@@ -137,10 +145,14 @@ class Verification:
         UncheckableError
             If this version cannot verify it.
         """
-        for check in self.checks:
-            if check.holds is False:
-                raise CardError(check.detail)
+        self._refuse_false()
         return self.require_card()
+
+    def _refuse_false(self, *passed_over: str) -> None:
+        """Raise for the first check that fails, but for those of some names."""
+        for check in self.checks:
+            if check.holds is False and check.name not in passed_over:
+                raise CardError(check.detail)
 
     def require_card(self, *, allow_open: bool = False) -> Card:
         """Return the card, if nothing in it is false and all that is needed was checked; it may be not private.
@@ -157,9 +169,7 @@ class Verification:
         UncheckableError
             If this version cannot make a check.
         """
-        for check in self.checks:
-            if check.holds is False and check.name != "privacy":
-                raise CardError(check.detail)
+        self._refuse_false("privacy")
         for check in self.checks:
             if check.holds is None and check.needed and not (allow_open and self.card):
                 raise UncheckableError(check.detail)
@@ -178,7 +188,7 @@ class Verification:
 def verify_card(text: str) -> Verification:
     """Check a card, and prove its mechanisms again; ``labeldp verify`` compares its files too.
 
-    Nothing in a card is run or imported. What is wrong with it is an exception of ``raise_for_verdict()`` alone.
+    Nothing in a card is run or imported. Its faults are exceptions of ``raise_for_verdict()`` alone.
 
     Parameters
     ----------
@@ -217,27 +227,29 @@ def verify_card(text: str) -> Verification:
 def _evidence(card: Card) -> list[Check]:
     """Return the checks of a card that agrees with itself: its proofs, its noise, and whether it is private."""
     if card.labels:
-        checks = _part_checks("label", card.labels.values())
-        return [Check("agreement", True, _AGREEMENT_OF_LABELS), *checks, _privacy(card)]
-    if card.fits:
-        checks = _part_checks("fit", card.fits)
-        return [Check("agreement", True, _AGREEMENT_OF_FITS), *checks, _fits(card.terms), _privacy(card)]
-    mechanisms = card.terms.mechanisms
-    names = _numbered("proof", len(mechanisms))
-    proofs = [_proof(mechanism, name) for name, mechanism in zip(names, mechanisms, strict=True)]
-    agreement = _AGREEMENT_OF_MECHANISM if card.kind == "mechanism" else _AGREEMENT
-    return [Check("agreement", True, agreement), *proofs, *noise_checks(card), _privacy(card)]
+        agreement, checks = _AGREEMENT_OF_LABELS, _checks_of_each("label", card.labels.values())
+    elif card.fits:
+        agreement, checks = _AGREEMENT_OF_FITS, [*_checks_of_each("fit", card.fits), _fits(card.terms)]
+    else:
+        agreement = _AGREEMENT_OF_MECHANISM if card.kind == "mechanism" else _AGREEMENT
+        proofs = [_proof(mechanism, name) for name, mechanism in _numbered("proof", card.terms.mechanisms)]
+        checks = [*proofs, *noise_checks(card)]
+    return [Check("agreement", True, agreement), *checks, _privacy(card)]
 
 
-def _part_checks(name: str, parts: Iterable[Card]) -> Iterator[Check]:
-    """Yield the checks of each of several labels or fits, with its number."""
-    for number, part in enumerate(parts, 1):
-        for check in _evidence(part):
-            yield replace(check, name=f"{name} {number}, {check.name}")
+def _checks_of_each(name: str, cards: Iterable[Card]) -> list[Check]:
+    """Return the checks of each of several labels or fits, with its number."""
+    return [
+        replace(check, name=f"{name} {number}, {check.name}")
+        for number, card in enumerate(cards, 1)
+        for check in _evidence(card)
+    ]
 
 
-def _numbered(name: str, count: int) -> list[str]:
-    return [name] if count == 1 else [f"{name} {k + 1}" for k in range(count)]
+def _numbered(name: str, items: Collection[T]) -> Iterator[tuple[str, T]]:
+    """Yield items with a name, and a number where there are several."""
+    for number, item in enumerate(items, 1):
+        yield (name if len(items) == 1 else f"{name} {number}"), item
 
 
 def noise_checks(card: Card) -> Iterator[Check]:
@@ -258,7 +270,7 @@ def noise_checks(card: Card) -> Iterator[Check]:
 
 
 def _fits(terms: Terms) -> Check:
-    """Say what one label and one person cost in all fits, and who vouches for it."""
+    """Say the cost of a label and of a person in all fits, and who vouches for it."""
     people = f", {terms.cost} for a person in all of them" if terms.counts_people else ""
     detail = (
         f"{terms.label_cost} for a label in {len(terms.fits)} fits{people}: charges without a segment and the "
@@ -293,7 +305,7 @@ def _proof(mechanism: Mechanism, name: str) -> Check:
 
 def _priors(terms: Terms) -> Iterator[Check]:
     """Say of each prior whether it was public, or which charge paid for it, and show its noise, computed again."""
-    for name, prior in zip(_numbered("prior", len(terms.priors)), terms.priors, strict=True):
+    for name, prior in _numbered("prior", terms.priors):
         if prior is not None and prior.origin is None:
             yield Check(name, None, "the card calls it public: known without these labels, which nobody can check")
         elif prior is not None:
@@ -320,8 +332,7 @@ def _purpose(terms: Terms, purpose: str) -> Check:
     charged, listed_cost = charged_for(terms, purpose), cost_of_statistics(terms, purpose)
     price, shown_cost = Budget(charged), Budget(listed_cost)
     if purpose == "sums" and terms.mechanisms and not terms.charges_for("labels"):
-        dearest = max(proven_cost(mechanism).exact_epsilon for mechanism in terms.mechanisms)
-        cost = listed_cost + terms.rows_per_person * dearest  # at most the charge, by agreement
+        cost = listed_cost + cost_of_mechanisms(terms)  # at most the charge, by agreement
         if cost < (1 - _UNEXPLAINED) * charged:
             detail = f"{price} was charged for sums and labels, and the card shows noise for {Budget(cost)}"
             return Check(purpose, None, detail, needed=True)
@@ -337,7 +348,7 @@ def _purpose(terms: Terms, purpose: str) -> Check:
 def _notes_other_noise(terms: Terms, purpose: str) -> bool:
     """Return whether charges for a purpose note other noise than the statistics for it, where there are any."""
     notes = [charge.mechanism for charge in terms.charges_for(purpose) if charge.mechanism is not None]
-    noise = [str(statistic) for statistic in terms.statistics if statistic.purpose == purpose]
+    noise = noise_notes(terms, purpose)
     return bool(notes and noise) and "; ".join(notes) != "; ".join(noise)
 
 
@@ -358,8 +369,7 @@ def _held_out_score(terms: Terms) -> Check:
 
 def _calibrations(statistics: Sequence[Statistic], name: str) -> Iterator[Check]:
     """Show the noise of each statistic, those that are the same once."""
-    different = dict.fromkeys(statistics)
-    for label, statistic in zip(_numbered(name, len(different)), different, strict=True):
+    for label, statistic in _numbered(name, dict.fromkeys(statistics)):
         subject = f"{statistic.description} ({statistic.size:,} integer{'s' * (statistic.size != 1)})"
         sensitivity = f"sensitivity {statistic.sensitivity:,}, since {RULES[statistic.kind].reason}"
         noise = (

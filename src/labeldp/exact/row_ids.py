@@ -8,11 +8,10 @@ from typing import Literal
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
-from numpy.typing import NDArray
 
-from labeldp._values import Counts
+from labeldp._values import Counts, Words
 
-Blocks = NDArray[np.uint64]
+Blocks = Words
 """Rows × 2: blocks of 128 bits, their bytes in the order of the memory of a little-endian machine."""
 
 

@@ -191,10 +191,10 @@ class Histogram:
             f" must be a Histogram: Histogram(nodes, masses), or one from estimate_prior, got {describe(prior)}",
         )
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Histogram):
+    def __eq__(self, value: object) -> bool:
+        if not isinstance(value, Histogram):
             return NotImplemented
-        return np.array_equal(self.nodes, other.nodes) and np.array_equal(self.masses, other.masses)
+        return np.array_equal(self.nodes, value.nodes) and np.array_equal(self.masses, value.masses)
 
     def __hash__(self) -> int:
         return hash((self.nodes.tobytes(), self.masses.tobytes()))

@@ -137,8 +137,8 @@ class ClippingRisks:
         quantiles = np.interp([*shares, *tails, *(1 - tails)], cumulative, self._nodes)
         median = float(np.interp(0.5, cumulative, self._nodes))
         deviation = math.sqrt(self.prior.variance) / self._width
-        near = deviation * NEAR_MEDIAN
-        ends = np.concatenate([shares, quantiles, median - near, median + near])
+        distances = deviation * NEAR_MEDIAN
+        ends = np.concatenate([shares, quantiles, median - distances, median + distances])
         return np.unique(np.clip(ends, 0.0, 1.0))
 
     def best_interval(self, noise: UnitNoise, rows: int | None) -> Interval:

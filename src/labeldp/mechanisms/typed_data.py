@@ -56,7 +56,7 @@ def at_most(length: int) -> Limit:
     )
 
 
-def like(pattern: str, text: str) -> Limit:
+def matching(pattern: str, text: str) -> Limit:
     """Return a pattern that all of a text must match."""
     return Limit(lambda value: re.fullmatch(pattern, value, re.ASCII) is not None, text)
 
@@ -65,7 +65,7 @@ LARGEST_INTEGER = 1 << 53
 """Many languages read the numbers of JSON as doubles, which are exact up to here."""
 Natural = Annotated[int, between(0, LARGEST_INTEGER)]
 Positive = Annotated[int, between(1, LARGEST_INTEGER)]
-Hash = Annotated[str, like("[0-9a-f]{64}", "a SHA-256 hash of 64 hexadecimal digits")]
+Hash = Annotated[str, matching("[0-9a-f]{64}", "a SHA-256 hash of 64 hexadecimal digits")]
 
 LONGEST_AMOUNT = 400
 """Characters of a fraction in a file: every float has fewer, and so has the δ of several rows of a person."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 
 from labeldp._values import Array, Counts
@@ -71,7 +73,7 @@ def deconvolve(likelihood: Array, counts: Counts) -> Array:
     half = np.random.default_rng(0).binomial(counts, 0.5)  # of released values: this is no noise for privacy
     halves = (half, counts - half)
     scores = [0.0] * len(SMOOTHINGS)
-    if all(part.sum() for part in halves):
+    if all(values.sum() for values in halves):
         scores = [_cross_likelihood(likelihood, halves, smoothing) for smoothing in SMOOTHINGS]
     best = len(scores) - 1 - int(np.argmax(scores[::-1]))
     return smoothed_em(likelihood, counts / total, SMOOTHINGS[best])
@@ -79,9 +81,8 @@ def deconvolve(likelihood: Array, counts: Counts) -> Array:
 
 def _cross_likelihood(likelihood: Array, halves: tuple[Counts, Counts], smoothing: float) -> float:
     """Return the log likelihood of each half under the masses of the other."""
-    first, second = halves
     score = 0.0
-    for fitted, other in ((first, second), (second, first)):
+    for fitted, held_out in permutations(halves):
         masses = smoothed_em(likelihood, fitted / fitted.sum(), smoothing)
-        score += float(other @ np.log(np.maximum(likelihood @ masses, 1e-300)))
+        score += float(held_out @ np.log(np.maximum(likelihood @ masses, 1e-300)))
     return score

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from labeldp._values import Array
+from labeldp._values import Array, Index, Numbers
 from labeldp.accounts.scores import Figure
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.base import Mechanism
@@ -64,10 +65,21 @@ def group_means(mechanism: Mechanism, private: Array, by: ArrayLike | None) -> d
     groups = np.zeros(flat.size, dtype=np.int64) if by is None else np.asarray(by).reshape(-1)
     if groups.size != flat.size:
         raise ParameterError(f"by must name a group for each of the {flat.size:,} rows, got {groups.size:,}")
-    names, places = np.unique(groups, return_inverse=True)
+    figures = group_figures([(np.arange(flat.size), mechanism)], flat, groups)
+    return {None: figures[0]} if by is None else figures
+
+
+def group_figures(
+    mechanisms: Sequence[tuple[Index, Mechanism]], private: Array, groups: Numbers
+) -> dict[Any, Figure]:
+    """Return the mean of each group of unbiased private labels of several mechanisms, each with its rows."""
+    names, codes = np.unique(groups, return_inverse=True)
     figures: dict[Any, Figure] = {}
-    for place, name in enumerate(names.tolist()):
-        values = flat[places == place]
-        variance = mean_noise_variance(mechanism, values) / values.size
-        figures[None if by is None else name] = Figure(float(values.mean()), float(np.sqrt(variance)))
+    for code, name in enumerate(names.tolist()):
+        values = private[codes == code]
+        samples = [(mechanism, private[rows[codes[rows] == code]]) for rows, mechanism in mechanisms]
+        variance = sum(
+            mean_noise_variance(mechanism, sample) * sample.size for mechanism, sample in samples if sample.size
+        )
+        figures[name] = Figure(float(values.mean()), float(np.sqrt(variance)) / values.size)
     return figures

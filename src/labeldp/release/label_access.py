@@ -147,7 +147,7 @@ class LabelAccess:
         ----------
         ledger : Ledger
         charges : sequence of Charge
-            What these labels cost beyond what was paid for them, as for rows that a fit left out.
+            The cost of these labels beyond earlier charges for them, as for rows that a fit left out.
         scope : Scope, optional
             As for `Ledger.charge_all`.
         epsilon, for_labels : Fraction
@@ -240,7 +240,7 @@ class LabelAccess:
         return noise.randomize_checked(exact, self._source)
 
     def _randomize(self, intervals: RowIntervals | None, mechanism: Mechanism, labels: Numbers) -> Array:
-        """Return values that a mechanism draws, if it costs no more than what was paid for labels."""
+        """Return values that a mechanism draws, if it costs no more than the ε paid for labels."""
         if proven_cost(mechanism).exact_epsilon > self.for_labels:
             raise PrivacyProofError("labels would cost more than was paid for them, so nothing was released")
         values: Array = self._draw(intervals, mechanism, labels)

@@ -31,7 +31,7 @@ def label_requests(
     bounds: Any,
     mechanism: Any,
     prior: Any,
-    **same: Any,
+    **shared: Any,
 ) -> list[Request]:
     """Return a request for each label: ε is split, other parameters are one for all or one for each.
 
@@ -43,7 +43,7 @@ def label_requests(
     """
     if not 1 <= count <= MOST_LABELS:
         raise ParameterError(Setting("label"), f" names 1 to {MOST_LABELS} columns, got {count}")
-    parts = zip(
+    columns = zip(
         split_epsilon(epsilon, shares, count),
         one_each(bounds, count, "bounds"),
         one_each(mechanism, count, "mechanism"),
@@ -51,7 +51,7 @@ def label_requests(
         strict=True,
     )
     names = ("epsilon", "bounds", "mechanism", "prior")
-    return [Request(**dict(zip(names, part, strict=True)), **same) for part in parts]
+    return [Request(**dict(zip(names, values, strict=True)), **shared) for values in columns]
 
 
 def charge_in_turn(
@@ -60,12 +60,12 @@ def charge_in_turn(
     ledger: Ledger,
     release: Callable[[int, Request], Result],
 ) -> list[Result]:
-    """Return what each request releases; the budget of all is reserved before the first is charged."""
+    """Return the release of each request; the budget of all is reserved before the first is charged."""
     released = []
     for number, (request, name) in enumerate(zip(requests, names, strict=True)):
         later = [
-            new_charge("labels", Budget(one.epsilon), purpose="labels", scope=one.scope)
-            for one in requests[number + 1 :]
+            new_charge("labels", Budget(following.epsilon), purpose="labels", scope=following.scope)
+            for following in requests[number + 1 :]
         ]
         with ledger.reserve(later), charges_name(name):
             released.append(release(number, request))
@@ -110,10 +110,10 @@ def split_epsilon(epsilon: Any, shares: Sequence[float] | None, count: int) -> l
         as_fraction(parse_positive(share, "shares")) for share in ([1] * count if shares is None else shares)
     ]
     total = Epsilon(epsilon).exact
-    parts = [_rounded_down(total * weight / sum(weights)) for weight in weights[:-1]]
-    return [*map(float, parts), float_below(total - sum(parts))]
+    amounts = [_rounded_down(total * weight / sum(weights)) for weight in weights[:-1]]
+    return [*map(float, amounts), float_below(total - sum(amounts))]
 
 
-def _rounded_down(part: Fraction) -> Fraction:
-    """Return a part of ε with `DIGITS` decimals."""
-    return Fraction(part * 10**DIGITS // 1, 10**DIGITS)
+def _rounded_down(amount: Fraction) -> Fraction:
+    """Return an amount of ε with `DIGITS` decimals."""
+    return Fraction(amount * 10**DIGITS // 1, 10**DIGITS)

@@ -230,20 +230,14 @@ def name_of_labels(labels: Any, features: Any = None, *, advice: str = "drop it 
         label_names = [name]
         is_position = isinstance(name, Integral) and not isinstance(name, bool) and int(name) >= 0
         is_numbering = is_position and (feature_names is None or _are_positions([*{*feature_names, name}]))
-    texts = (
-        [] if is_numbering else [as_label_name(name) for name in label_names if name is not None and name != ""]
-    )
-    reserved = [name for name in label_names if name is not None]
+    texts = [] if is_numbering else [as_label_name(name) for name in label_names if name not in (None, "")]
+    reserved = [str(name) for name in label_names if name is not None]
     if not texts:
         reserved.append(UNNAMED)
-    visible = {_visible(str(name)) for name in reserved}
-    clashes = [
-        name
-        for name in map(str, feature_names or ())
-        if _visible(name) in visible or _visible(_REPEATED.sub("", name)) in visible
-    ]
-    if clashes:
-        column = "a column" if is_numbering else f"the column {clashes[0]!r}"
+    feature_texts = map(str, feature_names or ())
+    clash = next((name for name in feature_texts if any(_is_lookalike(name, label) for label in reserved)), None)
+    if clash is not None:
+        column = "a column" if is_numbering else f"the column {clash!r}"
         unnamed = "" if texts else f" (a y without a name is called {UNNAMED!r})"
         raise ParameterError(
             f"X has {column}, which is the name of y{unnamed}: features are public, so labels must not be among "

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from inspect import signature
 from typing import Any, Self
 
@@ -31,6 +32,7 @@ from labeldp._values import (
 from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.scope import Scope
+from labeldp.accounts.statistic import origins_of
 from labeldp.accounts.terms import Terms
 from labeldp.errors import NotUnbiasedError, ParameterError, Setting, warn
 from labeldp.exact.integers import Statistic
@@ -56,6 +58,20 @@ MECHANISM_OPTIONS = ("prior", "method", "epsilon_prior", "sigma", "zeta", "outsi
 MIN_EPSILON = as_fraction(EPSILON_RANGE[0])
 """The smallest ε of a mechanism, exactly."""
 
+PARSERS: dict[str, Callable[..., Any]] = {
+    "bounds": LabelBounds,
+    "purpose": partial(parse_choice, choices=PURPOSES),
+    "epsilon": Epsilon,
+    "trust": partial(parse_choice, choices=("curator", "local")),
+    "sigma": parse_positive,
+    "zeta": parse_positive,
+    "outside": partial(parse_choice, choices=OUTSIDE),
+}
+"""The parsers of parameters, in the order in which their faults are told."""
+
+REQUIRED = {"bounds", "purpose", "epsilon", "trust"}
+"""Parameters that are never None."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
@@ -79,19 +95,12 @@ class Request:
 
     def __post_init__(self) -> None:
         """Parse each parameter by itself, then refuse parameters that contradict each other."""
-        bounds = LabelBounds(self.bounds)
-        parsed = {
-            "purpose": parse_choice(self.purpose, "purpose", PURPOSES),
-            "bounds": bounds,
-            "epsilon": Epsilon(self.epsilon),
-            "trust": parse_choice(self.trust, "trust", ("curator", "local")),
-            "sigma": None if self.sigma is None else parse_positive(self.sigma, "sigma"),
-            "zeta": None if self.zeta is None else parse_positive(self.zeta, "zeta"),
-            "outside": None if self.outside is None else parse_choice(self.outside, "outside", OUTSIDE),
-            "prior": None if self.prior is None else _within(Histogram.parse(self.prior), bounds),
-        }
-        for name, value in parsed.items():
-            object.__setattr__(self, name, value)  # the instance is frozen
+        for name, parse in PARSERS.items():
+            value = getattr(self, name)
+            if value is not None or name in REQUIRED:
+                self._set(name, parse(value, name))
+        if self.prior is not None:
+            self._set("prior", _within(Histogram.parse(self.prior), self.bounds))
         if self.method not in (None, "laplace") or (self.method and self.trust == "curator"):
             raise ParameterError(Setting("method"), ' is "laplace", or None; with ', Setting("trust", "local"))
         if self.sigma is not None and self.method != "laplace":
@@ -100,10 +109,14 @@ class Request:
         if self.purpose == "statistics":
             self._refuse_narrow_interval()
         if self.epsilon_prior is not None:
-            object.__setattr__(self, "epsilon_prior", self._prior_share())
+            self._set("epsilon_prior", self._prior_share())
         for name in self._window:
-            object.__setattr__(self, "mechanism", self._windowed(name))
+            self._set("mechanism", self._windowed(name))
         self._refuse_mechanism()
+
+    def _set(self, name: str, value: Any) -> None:
+        """Set a field of this frozen instance."""
+        object.__setattr__(self, name, value)
 
     def _refuse_other_people(self) -> None:
         """Refuse a prior that was charged for another number of rows of a person."""
@@ -115,13 +128,13 @@ class Request:
 
     def _refuse_narrow_interval(self) -> None:
         """Refuse parameters that would clip labels to less than their bounds, and spend nothing on a prior."""
-        given = [name for name in MECHANISM_OPTIONS if getattr(self, name)]
-        if given:
-            raise ParameterError(
-                Setting("purpose", "statistics"),
-                " is for labels clipped to their bounds alone: leave out ",
-                Setting(given[0]),
-            )
+        for name in MECHANISM_OPTIONS:
+            if getattr(self, name):
+                raise ParameterError(
+                    Setting("purpose", "statistics"),
+                    " is for labels clipped to their bounds alone: leave out ",
+                    Setting(name),
+                )
         if isinstance(self.mechanism, Mechanism) and self.mechanism.domain != self.bounds:
             raise ParameterError(
                 "the mechanism is for labels from {:g} to {:g}, and ".format(*self.mechanism.domain),
@@ -129,8 +142,7 @@ class Request:
                 " needs one for all of the bounds",
                 option="mechanism",
             )
-        needs_prior = not isinstance(self.mechanism, Mechanism) and self._needs_prior()
-        object.__setattr__(self, "epsilon_prior", 0 if needs_prior else None)
+        self._set("epsilon_prior", 0 if self._needs_prior() else None)
 
     def _prior_share(self) -> Fraction:
         """Return the part of ε for the prior, exactly; it must leave enough for the labels."""
@@ -185,7 +197,7 @@ class Request:
     def with_scope(self, scope: Scope) -> Self:
         """Return the request for other rows."""
         request = copy(self)
-        object.__setattr__(request, "scope", scope)  # the instance is frozen
+        request._set("scope", scope)
         request._refuse_other_people()
         return request
 
@@ -242,19 +254,17 @@ class Request:
             if self.purpose != "values":
                 trial.debias(trial.mean([self.bounds[0]]))
         except NotUnbiasedError:
-            named = self.mechanism
-            cls = type(named) if isinstance(named, Mechanism) else mechanism_class(named)
+            mechanism = self.mechanism
+            cls = type(mechanism) if isinstance(mechanism, Mechanism) else mechanism_class(mechanism)
+            remedy: tuple[object, ...] = (
+                "a model trained on biased ones is wrong: choose another mechanism, or take its values as they "
+                "are drawn, with ",
+                Setting("purpose", "values"),
+            )
             if self.purpose == "values":
-                why = "its design for a prior needs some: pass no prior, and "
-                way = Setting("epsilon_prior", 0)
-            else:
-                why = (
-                    "a model trained on biased ones is wrong: choose another mechanism, or take its values as "
-                    "they are drawn, with "
-                )
-                way = Setting("purpose", "values")
+                remedy = "its design for a prior needs some: pass no prior, and ", Setting("epsilon_prior", 0)
             raise ParameterError(
-                f"{cls.__name__} has no unbiased labels, and {why}", way, option="mechanism"
+                f"{cls.__name__} has no unbiased labels, and ", *remedy, option="mechanism"
             ) from None
 
     def _trial(self) -> Mechanism:
@@ -407,8 +417,7 @@ def state_terms(
 
     Charges of labels note the mechanisms of all rounds, and charges of sums their noise.
     """
-    designs = [design for design in (*priors, *mechanisms) if design is not None]
-    origins = [design.origin for design in designs if design.origin is not None]
+    origins = origins_of([*priors, *mechanisms])
     labels = join_fingerprints([fingerprint(mechanism.channel) for mechanism in mechanisms])
     sums = [str(statistic) for statistic in statistics]
     notes = {"labels": labels, "sums": "; ".join([*sums, labels] if sums and mechanisms else sums)}

@@ -1,4 +1,4 @@
-"""Queries: sums over rows of public integer functions of a label, and how far one label moves them.
+"""Queries: sums over rows of public integer functions of a label, with their sensitivity to one label.
 
 A query turns a label into an integer from 0 to `Query.largest`, and is clipped to that here. So the sensitivity
 follows from the integers, whatever the function is. `LabelAccess.measure` adds the noise.
@@ -88,12 +88,12 @@ class IntegerQuery(Query):
     largest: int
 
     def integers(self, labels: Array) -> Any:
-        """Return the integer of each label; what is outside 0 to `largest` will be clipped."""
+        """Return the integer of each label; one outside 0 to `largest` will be clipped."""
         raise NotImplementedError
 
     @staticmethod
     def columns(integers: Sums) -> Sums:
-        """Return what each integer adds to each sum, sums × integers: itself, to one sum."""
+        """Return the summands of each integer, sums × integers: itself, in one sum."""
         return integers[None]
 
     @property

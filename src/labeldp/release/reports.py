@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from labeldp._values import Array, Index, Interval, parse_integer
 from labeldp.accounts.accuracy import is_possible
@@ -18,12 +19,13 @@ from labeldp.accounts.numbers import number
 from labeldp.accounts.schema import MAX_MECHANISMS
 from labeldp.accounts.scope import Scope
 from labeldp.accounts.scores import Figure
+from labeldp.accounts.statistic import origins_of
 from labeldp.accounts.terms import REPORTS, Terms
 from labeldp.errors import LabelError, NotUnbiasedError, ParameterError, describe
 from labeldp.mechanisms.base import Mechanism, fingerprint, join_fingerprints, require_pure
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.deconvolution import deconvolve, label_likelihood
-from labeldp.release.group_means import group_means, mean_noise_variance, noise_variances
+from labeldp.release.group_means import group_figures, mean_noise_variance, noise_variances
 
 _FEWEST_BINS = 8
 """The least number of bins of a histogram by default."""
@@ -83,11 +85,12 @@ class Intervals:
         """Return all arrays by name."""
         return {name: getattr(self, name) for name in ("low", "high", "offset", "scale", "noise", "hidden")}
 
-    def joined(self, other: Intervals) -> Intervals:
+    def joined(self, later: Intervals) -> Intervals:
         """Return the intervals of both."""
-        if self.bounds != other.bounds:
-            raise ParameterError(f"reports with the bounds {self.bounds} and {other.bounds} cannot be joined")
-        arrays = {name: np.concatenate([one, getattr(other, name)]) for name, one in self.arrays().items()}
+        if self.bounds != later.bounds:
+            raise ParameterError(f"reports with the bounds {self.bounds} and {later.bounds} cannot be joined")
+        later_arrays = later.arrays()
+        arrays = {name: np.append(array, later_arrays[name]) for name, array in self.arrays().items()}
         return Intervals(**arrays, bounds=self.bounds)
 
 
@@ -119,7 +122,7 @@ class Reports:
     part : array of int
         The position of each value's mechanism in ``mechanisms``.
     charge : Charge
-        What a card says of the cost: the respondents'. It is in no ledger.
+        The cost as a card states it: the respondents'. It is in no ledger.
 
     Raises
     ------
@@ -139,9 +142,9 @@ class Reports:
     (True, True)
     """
 
-    values: NDArray[np.float64]
+    values: Array
     mechanisms: tuple[Mechanism, ...] = field(init=False)
-    part: NDArray[np.int64] = field(init=False)
+    part: Index = field(init=False)
     charge: Charge = field(init=False)
     rows_per_person: int = 1
     intervals: Intervals | None = None
@@ -155,18 +158,25 @@ class Reports:
         intervals: Intervals | None = None,
     ) -> None:
         array = _parse_values(values)
-        mechanisms, part = _parse_mechanisms(mechanism, array.size)
+        mechanisms, numbers = _parse_mechanisms(mechanism, array.size)
         people = parse_integer(rows_per_person, "rows_per_person")
-        _refuse_impossible(array, mechanisms, part)
+        array.flags.writeable = numbers.flags.writeable = False
+        prints = join_fingerprints([fingerprint(mechanism.channel) for mechanism in mechanisms])
+        parsed = {
+            "values": array,
+            "mechanisms": mechanisms,
+            "part": numbers,
+            "rows_per_person": people,
+            "intervals": intervals,
+        }
+        for name, value in parsed.items():
+            object.__setattr__(self, name, value)  # the instance is frozen
+        self._refuse_impossible()
         if intervals is not None:
             _refuse_other_intervals(intervals, array.size, mechanisms)
-        array.flags.writeable = part.flags.writeable = False
-        cost = Budget(max(one.epsilon for one in mechanisms))
-        prints = join_fingerprints([fingerprint(one.channel) for one in mechanisms])
+        cost = Budget(self.epsilon)
         charge = new_charge(REPORTS, cost, purpose="labels", mechanism=prints, scope=Scope(people))
-        parsed = {"values": array, "mechanisms": mechanisms, "part": part, "charge": charge}
-        for name, value in (parsed | {"rows_per_person": people, "intervals": intervals}).items():
-            object.__setattr__(self, name, value)  # the instance is frozen
+        object.__setattr__(self, "charge", charge)
 
     def __len__(self) -> int:
         return int(self.values.size)
@@ -175,19 +185,23 @@ class Reports:
         low, high = map(number, self.bounds)
         return f"<{len(self):,} reports from {low} to {high}, {self.charge.budget}>"
 
-    def __add__(self, other: Reports) -> Reports:
-        if not isinstance(other, Reports):
+    def __add__(self, later: Reports) -> Reports:
+        if not isinstance(later, Reports):
             return NotImplemented
-        if self.rows_per_person != other.rows_per_person:
+        if self.rows_per_person != later.rows_per_person:
             raise ParameterError("reports with another rows_per_person cannot be joined: give both the same")
-        if (self.intervals is None) != (other.intervals is None):
+        if (self.intervals is None) != (later.intervals is None):
             raise ParameterError("reports with intervals and without cannot be joined")
         intervals = None
-        if self.intervals is not None and other.intervals is not None:
-            intervals = self.intervals.joined(other.intervals)
-        values = np.concatenate([self.values, other.values])
-        each = [one.mechanisms[place] for one in (self, other) for place in one.part.tolist()]
-        return Reports(values, each, rows_per_person=self.rows_per_person, intervals=intervals)
+        if self.intervals is not None and later.intervals is not None:
+            intervals = self.intervals.joined(later.intervals)
+        values = np.concatenate([self.values, later.values])
+        mechanisms = [*self._mechanism_of_rows(), *later._mechanism_of_rows()]
+        return Reports(values, mechanisms, rows_per_person=self.rows_per_person, intervals=intervals)
+
+    def _mechanism_of_rows(self) -> list[Mechanism]:
+        """Return the mechanism of each value."""
+        return [self.mechanisms[position] for position in self.part.tolist()]
 
     @property
     def epsilon(self) -> float:
@@ -203,7 +217,7 @@ class Reports:
         return min(low for low, _ in ends), max(high for _, high in ends)
 
     @cached_property
-    def labels(self) -> NDArray[np.float64]:
+    def labels(self) -> Array:
         """Unbiased labels: each has the mean of the label, clipped to the bounds of its card."""
         labels = np.empty(len(self))
         for rows, mechanism in self.by_mechanism():
@@ -219,13 +233,12 @@ class Reports:
         if self.intervals is not None:
             noise = self.intervals.noise
             return tuple(float(noise[rows].mean()) for rows, _ in self.by_mechanism())
-        pairs = ((mechanism, self.labels[rows]) for rows, mechanism in self.by_mechanism())
-        return tuple(mean_noise_variance(mechanism, labels) for mechanism, labels in pairs)
+        return tuple(mean_noise_variance(mechanism, self.labels[rows]) for rows, mechanism in self.by_mechanism())
 
     def by_mechanism(self) -> Iterator[tuple[Index, Mechanism]]:
         """Yield the rows of each mechanism, and the mechanism."""
-        for place, mechanism in enumerate(self.mechanisms):
-            yield np.flatnonzero(self.part == place), mechanism
+        for position, mechanism in enumerate(self.mechanisms):
+            yield np.flatnonzero(self.part == position), mechanism
 
     @property
     def terms(self) -> Terms:
@@ -237,8 +250,21 @@ class Reports:
             charges=(self.charge,),
             bounds=(self.bounds,),
             trust="local",
-            secure=all(one.origin is None or one.origin.secure for one in self.mechanisms),
+            secure=all(origin.secure for origin in origins_of(self.mechanisms)),
         )
+
+    def _refuse_impossible(self) -> None:
+        """Refuse values that their mechanism cannot draw; what stands in their rows may be true answers."""
+        is_wrong = ~np.isfinite(self.values)
+        for rows, mechanism in self.by_mechanism():
+            is_wrong[rows] |= ~is_possible(self.values[rows], mechanism, debiased=False)
+        wrong = (np.flatnonzero(is_wrong) + 1).tolist()
+        if wrong:
+            hidden = f" and {len(wrong) - _SHOWN_ROWS:,} more" if len(wrong) > _SHOWN_ROWS else ""
+            raise LabelError(
+                f"no answer gives the value in row {', '.join(map(str, wrong[:_SHOWN_ROWS]))}{hidden} with its "
+                "card: leave such rows out, and check that no form sends true answers"
+            )
 
     def _refuse_intervals(self) -> None:
         """Refuse figures of answers that were clipped to intervals around predictions."""
@@ -265,12 +291,11 @@ class Reports:
         ParameterError
             If no card has the bounds of all.
         """
-        rows = [rows for rows, mechanism in self.by_mechanism() if mechanism.domain == self.bounds]
-        if not rows:
+        is_widest = np.array([mechanism.domain == self.bounds for mechanism in self.mechanisms])[self.part]
+        if not is_widest.any():
             raise ParameterError("no card has the widest bounds: take figures of the reports of each card")
-        widest = np.sort(np.concatenate(rows))
-        mechanisms = [self.mechanisms[place] for place in self.part[widest].tolist()]
-        return Reports(self.values[widest], mechanisms, rows_per_person=self.rows_per_person)
+        mechanisms = list(compress(self._mechanism_of_rows(), is_widest))
+        return Reports(self.values[is_widest], mechanisms, rows_per_person=self.rows_per_person)
 
     def mean(self) -> Figure:
         """Return the mean of the answers, clipped to the bounds, with its standard error.
@@ -291,10 +316,9 @@ class Reports:
         (True, True)
         """
         self._refuse_clipped()
-        sizes = np.bincount(self.part)
         spreads = [float(self.labels[rows].var()) for rows, _ in self.by_mechanism()]
-        least = np.array(self.noise_variances)  # that a few equal reports do not look certain
-        variance = float(sizes @ np.maximum(spreads, least)) / len(self) ** 2
+        variances = np.maximum(spreads, self.noise_variances)  # else a few equal reports look certain
+        variance = float(np.bincount(self.part) @ variances) / len(self) ** 2
         return Figure(float(self.labels.mean()), math.sqrt(variance))
 
     def means(self, by: ArrayLike) -> dict[Any, Figure]:
@@ -316,17 +340,7 @@ class Reports:
             raise ParameterError(
                 f"by must name a group for each of the {len(self):,} reports, got {groups.size:,}"
             )
-        sums: dict[Any, list[float]] = {}
-        for rows, mechanism in self.by_mechanism():
-            counts = dict(zip(*np.unique(groups[rows], return_counts=True), strict=True))
-            for name, figure in group_means(mechanism, self.labels[rows], groups[rows]).items():
-                entry, size = sums.setdefault(name, [0.0, 0.0, 0.0]), int(counts[name])
-                entry[0] += size
-                entry[1] += size * figure.value
-                entry[2] += (size * figure.standard_error) ** 2
-        return {
-            name: Figure(value / size, math.sqrt(square) / size) for name, (size, value, square) in sums.items()
-        }
+        return group_figures(list(self.by_mechanism()), self.labels, groups)
 
     def histogram(self, bins: int | None = None) -> Histogram:
         """Return the histogram of the answers under which such reports are likely.
@@ -354,23 +368,24 @@ class Reports:
         True
         """
         self._refuse_intervals()
-        wanted = int(np.clip(round(math.sqrt(len(self))), _FEWEST_BINS, _FINE_BINS)) if bins is None else bins
-        size = parse_integer(wanted, "bins", 2, _MAX_BINS)
+        if bins is None:
+            bins = int(np.clip(round(math.sqrt(len(self))), _FEWEST_BINS, _FINE_BINS))
+        size = parse_integer(bins, "bins", 2, _MAX_BINS)
         distinct = max(np.unique(self.values[rows]).size for rows, _ in self.by_mechanism())
         if distinct < 3:
             raise ParameterError(
                 f"these reports have {distinct} different values, which show the mean alone: for a histogram, "
                 "design the card with another mechanism, such as rp"
             )
-        parts = -(-_FINE_BINS // size)  # of a bin: smoothing is over these
-        nodes = np.linspace(*self.bounds, size * parts + 1)
+        subdivisions = -(-_FINE_BINS // size)  # of a bin: smoothing is over these
+        nodes = np.linspace(*self.bounds, size * subdivisions + 1)
         pieces, counts = [], []
         for rows, mechanism in self.by_mechanism():
             cuts = _cuts(self.values[rows], mechanism.domain)
             pieces.append(label_likelihood(mechanism.channel, nodes, cuts) * (rows.size / len(self)))
             counts.append(np.bincount(np.searchsorted(cuts, self.values[rows]), minlength=cuts.size + 1))
         masses = deconvolve(np.concatenate(pieces), np.concatenate(counts))
-        return Histogram(nodes[::parts], masses.reshape(size, parts).sum(axis=1))
+        return Histogram(nodes[::subdivisions], masses.reshape(size, subdivisions).sum(axis=1))
 
     def mean_squared_error(self, predictions: ArrayLike) -> Figure:
         """Return the mean squared error of predictions of the answers, unbiased, with its standard error.
@@ -403,51 +418,40 @@ def _parse_values(values: ArrayLike) -> Array:
 
 
 def _parse_mechanisms(mechanism: Any, size: int) -> tuple[tuple[Mechanism, ...], Index]:
-    """Return each mechanism once, and the place of each value's."""
-    each = list(mechanism) if isinstance(mechanism, Sequence) and not isinstance(mechanism, str) else [mechanism]
-    for one in each:
-        if not isinstance(one, Mechanism):
-            raise ParameterError(f"mechanism must be one that load_mechanism returned, got {describe(one)}")
-        require_pure(one)
-    if isinstance(mechanism, Mechanism):
+    """Return each mechanism once, and the number of each value's."""
+    is_list = isinstance(mechanism, Sequence) and not isinstance(mechanism, str)
+    entries = list(mechanism) if is_list else [mechanism]
+    by_identity = {id(entry): entry for entry in entries}
+    for entry in by_identity.values():
+        if not isinstance(entry, Mechanism):
+            raise ParameterError(f"mechanism must be one that load_mechanism returned, got {describe(entry)}")
+        require_pure(entry)
+    if not is_list:
         return (mechanism,), np.zeros(size, dtype=np.int64)
-    if len(each) != size:
-        raise ParameterError(f"there are {size:,} values, and {len(each):,} mechanisms: give one for each value")
-    distinct: dict[int, Mechanism] = {id(one): one for one in each}
-    places = {one: place for place, one in enumerate(dict.fromkeys(distinct.values()))}
-    if len(places) > MAX_MECHANISMS:
-        raise ParameterError(f"reports may have {MAX_MECHANISMS} different mechanisms, got {len(places)}")
-    of_object = {key: places[one] for key, one in distinct.items()}
-    return tuple(places), np.array([of_object[id(one)] for one in each], dtype=np.int64)
+    if len(entries) != size:
+        raise ParameterError(
+            f"there are {size:,} values, and {len(entries):,} mechanisms: give one for each value"
+        )
+    positions = {entry: position for position, entry in enumerate(dict.fromkeys(by_identity.values()))}
+    if len(positions) > MAX_MECHANISMS:
+        raise ParameterError(f"reports may have {MAX_MECHANISMS} different mechanisms, got {len(positions)}")
+    position_of = {key: positions[entry] for key, entry in by_identity.items()}
+    return tuple(positions), np.array([position_of[id(entry)] for entry in entries], dtype=np.int64)
 
 
 def _refuse_other_intervals(intervals: Intervals, size: int, mechanisms: Sequence[Mechanism]) -> None:
     """Refuse intervals of other respondents, outside the bounds, or for other mechanisms."""
     low, high = intervals.bounds
-    if any(one.domain != (0.0, 1.0) for one in mechanisms):
+    arrays = intervals.arrays().values()
+    if any(mechanism.domain != (0.0, 1.0) for mechanism in mechanisms):
         raise ParameterError("with intervals the mechanism is for positions from 0 to 1")
-    if any(one.shape != (size,) for one in intervals.arrays().values()):
+    if any(array.shape != (size,) for array in arrays):
         raise ParameterError(f"there are {size:,} values, and not as many intervals: give one for each value")
-    if not all(np.isfinite(one).all() for one in intervals.arrays().values()):
+    if not np.isfinite([*arrays]).all():
         raise ParameterError("intervals must be finite numbers")
     is_inside = (low <= intervals.low) & (intervals.low < intervals.high) & (intervals.high <= high)
     if not is_inside.all():
         raise ParameterError("an interval is empty, or not within the bounds")
-
-
-def _refuse_impossible(values: Array, mechanisms: Sequence[Mechanism], part: Index) -> None:
-    """Refuse values that their mechanism cannot draw; what stands in their rows may be true answers."""
-    impossible = ~np.isfinite(values)
-    for place, mechanism in enumerate(mechanisms):
-        rows = part == place
-        impossible[rows] |= ~is_possible(values[rows], mechanism, debiased=False)
-    wrong = np.flatnonzero(impossible) + 1
-    if wrong.size:
-        more = f" and {wrong.size - _SHOWN_ROWS:,} more" if wrong.size > _SHOWN_ROWS else ""
-        raise LabelError(
-            f"no answer gives the value in row {', '.join(map(str, wrong[:_SHOWN_ROWS].tolist()))}{more} with its "
-            "card: leave such rows out, and check that no form sends true answers"
-        )
 
 
 def _cuts(values: Array, domain: Interval) -> Array:

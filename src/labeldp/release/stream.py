@@ -64,12 +64,13 @@ class LabelStream(LabelAccess):
     ) -> None:
         super().__init__(np.zeros(0), resolve_source(random_state), "prior")
         self._read, self._left = batches, 0
-        cells = [Cells(request.bounds, FINE)] if request.counts_labels() else []
-        self._counts = {one: np.zeros(one.number, dtype=np.int64) for one in cells}
+        if request.counts_labels():
+            cells = Cells(request.bounds, FINE)
+            self._counts[cells] = np.zeros(cells.number, dtype=np.int64)
         for labels in self._batches():
             self._left += labels.size
-            for one in cells:
-                self._counts[one] += one.answer(labels)
+            for cells in self._counts:
+                self._counts[cells] += cells.answer(labels)
         self._rows = self._left
         if not self._rows:
             raise LabelError("there are no labels: give at least one")

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyarrow import types
 
+from labeldp._values import Array, Mask, Words
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource
 
@@ -132,7 +132,7 @@ def shuffle_rows(batches: Iterable[Any], source: WordSource) -> Iterator[Any]:
         yield batch
 
 
-def draw_words(count: int, source: WordSource) -> NDArray[np.uint64]:
+def draw_words(count: int, source: WordSource) -> Words:
     """Return random words."""
     words = np.empty(count, dtype=np.uint64)
     source.fill(words)
@@ -151,7 +151,7 @@ def missing_labels() -> LabelError:
     )
 
 
-def label_values(array: Any, *, allow_missing: bool = False) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def label_values(array: Any, *, allow_missing: bool = False) -> tuple[Array, Mask]:
     """Return labels as float64, and which of them are missing: null, NaN or infinite, and that is public.
 
     With ``allow_missing`` those are NaN, else they are refused. `Table` has refused other things than numbers.

@@ -15,7 +15,7 @@ import numpy as np
 
 from labeldp._values import Array
 from labeldp.errors import DataError
-from labeldp.mechanisms.typed_data import at_most, like
+from labeldp.mechanisms.typed_data import at_most, matching
 from labeldp.tables.arrow import arrow
 
 Tally = Counter[tuple[str, str]]
@@ -95,7 +95,7 @@ class Numbers:
     """
 
     name: str
-    kind: Annotated[str, like("number|boolean|date|time", "a kind of number")]
+    kind: Annotated[str, matching("number|boolean|date|time", "a kind of number")]
     fill: float
     marks_missing: bool
 
@@ -144,7 +144,7 @@ class Categories:
     values: Annotated[tuple[str, ...], at_most(MAX_VALUE_COLUMNS)]
     rare_values: Annotated[tuple[str, ...], at_most(MAX_RARE_VALUES)]
     marks_missing: bool
-    kind: Annotated[str, like("category", "a kind of column")] = "category"
+    kind: Annotated[str, matching("category", "a kind of column")] = "category"
 
     @classmethod
     def fit(cls, name: str, column: Any) -> Categories | str:

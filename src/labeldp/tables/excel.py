@@ -48,6 +48,19 @@ _PLAIN = re.compile(
 _TEXT = re.compile(r'"[^"]*"')
 """Text in a formula."""
 
+_LABEL_PROBLEMS: dict[str, tuple[object, ...]] = {
+    "date": ("is formatted as a date: format the column as numbers",),
+    "reach": (
+        "has formulas that use other rows, as totals and running sums do, and would release labels of those rows "
+        "again: leave totals below the table out with ",
+        Setting("skip_last", 1),
+        ", and replace other formulas by their values",
+    ),
+    "unsaved": ("has formulas without a stored value: open the file in Excel and save it",),
+    "error": ("has errors such as #N/A: correct them in Excel",),
+}
+"""The refusal for each mark of a label's column, in the order in which they are told."""
+
 Formulas = dict[tuple[int, int], str]
 """Formulas of a sheet by row and column."""
 
@@ -103,18 +116,7 @@ class SheetTable(TextTable):
 
     def _refuse_label(self, label: str) -> None:
         """Refuse a label that is a date, an error, or a formula that repeats other labels or has no value."""
-        problems: dict[str, tuple[object, ...]] = {
-            "date": ("is formatted as a date: format the column as numbers",),
-            "reach": (
-                "has formulas that use other rows, as totals and running sums do, and would release labels of "
-                "those rows again: leave totals below the table out with ",
-                Setting("skip_last", 1),
-                ", and replace other formulas by their values",
-            ),
-            "unsaved": ("has formulas without a stored value: open the file in Excel and save it",),
-            "error": ("has errors such as #N/A: correct them in Excel",),
-        }
-        for mark, problem in problems.items():
+        for mark, problem in _LABEL_PROBLEMS.items():
             if label in self._sheet.marks[mark]:
                 raise LabelError(f"the label {label!r} ", *problem)
 
@@ -176,29 +178,29 @@ def read_sheet(source: SourceFile, dialect: Dialect) -> Sheet:
 def _read_sheet(source: SourceFile, dialect: Dialect) -> Sheet:
     layout = _chosen_sheet(_load(source, stored=False), source.path, dialect)
     formulas = _formulas(layout, source.path)
-    hidden = [(group.min, group.max) for group in layout.column_dimensions.values() if group.hidden]
-    del layout  # before the values take as much memory
+    groups = [group for group in layout.column_dimensions.values() if group.hidden]
+    hidden = set(chain.from_iterable(range(group.min, group.max + 1) for group in groups))
+    del layout, groups  # before the values take as much memory
     sheet = _chosen_sheet(_load(source, stored=True), source.path, dialect)
-    top, *table = _stored_rows(sheet, formulas, dialect.skip) or [(0, {})]
-    number, header = top
+    (number, header), *rows = _stored_rows(sheet, formulas, dialect.skip) or [(0, {})]
     if not header or any((number, column) in formulas for column in header):
         raise DataError(
             f"{source.path} has no header, or a formula in it: add one, or replace the formula by its value"
         )
+    rows = [row for row in rows if row[1].keys() & header.keys()]
+    del rows[max(0, len(rows) - (dialect.skip_last or 0)) :]
     decimal = dialect.decimal or "."
     names = {column: " ".join(_cell_text(cell, decimal).split()) for column, cell in header.items()}
-    table = [(number, cells) for number, cells in table if cells.keys() & names.keys()]
-    del table[max(0, len(table) - (dialect.skip_last or 0)) :]
-    marks = _column_marks(names, table, formulas)
-    marks["hidden"] |= {names[column] for column in names for first, last in hidden if first <= column <= last}
-    lines = [[_cell_text(cells.get(column), decimal) for column in names] for _, cells in table]
+    marks = _column_marks(names, rows, formulas)
+    marks["hidden"] = {name for column, name in names.items() if column in hidden}
+    lines = [[_cell_text(cells.get(column), decimal) for column in names] for _, cells in rows]
     return Sheet(_as_text(source, dialect, [list(names.values()), *lines]), marks)
 
 
-def _column_marks(names: dict[int, str], table: list[SheetRow], formulas: Formulas) -> dict[str, set[str]]:
+def _column_marks(names: dict[int, str], rows: list[SheetRow], formulas: Formulas) -> dict[str, set[str]]:
     """Return the names of columns with a cell of each mark."""
     marks = defaultdict[str, set[str]](set)
-    for number, cells in table:
+    for number, cells in rows:
         for column in cells.keys() & names.keys():
             for mark in _marks(cells[column], formulas.get((number, column))):
                 marks[mark].add(names[column])
@@ -305,10 +307,9 @@ def _uses_other_rows(formulas: Formulas, row: int, column: int, columns: Collect
         if formula is None or current in followed:
             continue
         followed.add(current)
-        text = _TEXT.sub("0", formula)
-        if _THIS_ROW.search(text):
+        text, uses_table = _THIS_ROW.subn("0", _TEXT.sub("0", formula))
+        if uses_table:
             pending.extend(columns)
-        text = _THIS_ROW.sub("0", text)
         if not formula or _PLAIN.sub("", _RANGE.sub("", text)):
             return True
         for cells in _RANGE.finditer(text):

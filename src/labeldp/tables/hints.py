@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyarrow import types
 
-from labeldp._values import Interval, LabelBounds
+from labeldp._values import Array, Index, Interval, LabelBounds
 from labeldp.errors import Message, Setting
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.tables.batches import draw_words, is_text, size_of
@@ -62,7 +61,7 @@ class HintSampler:
         added = [pa.field("label", pa.float64()), pa.field("key", pa.uint64())]
         self._rows = pa.schema([*public, *added]).empty_table()
 
-    def update(self, public: list[Any], labels: NDArray[np.float64]) -> None:
+    def update(self, public: list[Any], labels: Array) -> None:
         """Add the next rows; of all rows so far, those with the smallest random keys are kept."""
         added = [pa.array(labels), pa.array(draw_words(labels.size, self._source))]
         rows = pa.RecordBatch.from_arrays([*public, *added], schema=self._rows.schema)
@@ -136,7 +135,7 @@ class HintSampler:
 
 def table_hints(
     public: Any,
-    labels: NDArray[np.float64],
+    labels: Array,
     label: str,
     dialect: Dialect,
     option: str,
@@ -151,7 +150,7 @@ def table_hints(
     return sampler.hints(ordered=False, option=option, bounds=bounds)
 
 
-def agreement(labels: NDArray[np.float64], values: NDArray[np.float64]) -> float:
+def agreement(labels: Array, values: Array) -> float:
     """Return Cohen's κ of two columns: 1 where they are equal in all rows, 0 where no more than by chance.
 
     Examples
@@ -168,7 +167,7 @@ def agreement(labels: NDArray[np.float64], values: NDArray[np.float64]) -> float
     return 0.0 if expected >= 1 else (observed - expected) / (1 - expected)
 
 
-def instability(labels: NDArray[np.float64]) -> float:
+def instability(labels: Array) -> float:
     """Return von Neumann's ratio: about 1 for labels in random order, near 0 if neighbours are alike.
 
     That is Σ(y_{i+1} − y_i)² / (2 n var y). In the order of a feature it is near 0 where labels are a function of
@@ -183,14 +182,14 @@ def instability(labels: NDArray[np.float64]) -> float:
     return 1.0 if spread == 0 else float(np.sum(np.diff(labels) ** 2)) / spread
 
 
-def _codes(column: Any, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+def _codes(column: Any, numbers: Array) -> Index:
     """Return integers in the order of the values, of numbers if most are; missing ones last."""
     if 2 * np.count_nonzero(np.isfinite(numbers)) > numbers.size:
         return _ranks(pa.array(numbers, from_pandas=True), "dense")
     return np.zeros(len(column), dtype=np.int64) if types.is_null(column.type) else _ranks(column, "dense")
 
 
-def _numbers(column: Any, dialect: Dialect) -> NDArray[np.float64]:
+def _numbers(column: Any, dialect: Dialect) -> Array:
     """Return a column as numbers, also of text; NaN where a value is none."""
     if is_text(column.type):
         column, _ = parse_labels(column, dialect)
@@ -199,7 +198,7 @@ def _numbers(column: Any, dialect: Dialect) -> NDArray[np.float64]:
     return np.full(len(column), np.nan)
 
 
-def _ranks(column: Any, ties: str = "min") -> NDArray[np.int64]:
+def _ranks(column: Any, ties: str = "min") -> Index:
     return np.asarray(pc.rank(column, sort_keys="ascending", tiebreaker=ties)).astype(np.int64)
 
 

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from labeldp._atomic import StrPath
+from labeldp._values import Array, Mask
 from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource
 from labeldp.release.names import looks_like_value
@@ -188,7 +188,7 @@ Progress = Callable[[str, int, int | None], None]
 class RowReader(Protocol):
     """Object that sees the rows of a table that have all labels."""
 
-    def update(self, public: list[Any], labels: NDArray[np.float64], /) -> None:
+    def update(self, public: list[Any], labels: Array, /) -> None:
         """See the public columns and the labels of the next rows, rows × labels."""
 
 
@@ -222,7 +222,7 @@ class TableInput:
         readers: Sequence[RowReader] = (),
         ids: Callable[[Any], None] = lambda _: None,
         samplers: Sequence[HintSampler] = (),
-    ) -> Iterator[NDArray[np.float64]]:
+    ) -> Iterator[Array]:
         """Yield the labels from the start, rows × labels.
 
         All columns are read, so that one that is damaged is found before the charge; of Parquet that is 10 to 20 %
@@ -254,7 +254,7 @@ class TableInput:
         if last is None:
             raise DataError("no row of the table has a label" if done else "the table has no rows")
 
-    def rows(self, total: int) -> Iterator[tuple[list[Any], NDArray[np.float64]]]:
+    def rows(self, total: int) -> Iterator[tuple[list[Any], Array]]:
         """Yield the public columns and the labels of all rows that have them."""
         done = 0
         for public, values, missing in self._read():
@@ -264,7 +264,7 @@ class TableInput:
             self._progress("Releasing", done, total)
             yield rows.select(self.public.names).columns, labels
 
-    def _read(self) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[np.bool_]]]:
+    def _read(self) -> Iterator[tuple[Any, Array, Mask]]:
         """Yield the public part of rows, their labels, and which rows lack one."""
         for batch in read_ahead(self.table.batches()):
             labels = [label_values(batch.column(name), allow_missing=True) for name in self.table.labels]
@@ -273,8 +273,6 @@ class TableInput:
             yield batch.select(self._unlabelled), values, missing
 
 
-def _labelled(
-    public: Any, values: NDArray[np.float64], missing: NDArray[np.bool_]
-) -> tuple[Any, NDArray[np.float64]]:
+def _labelled(public: Any, values: Array, missing: Mask) -> tuple[Any, Array]:
     """Return the public columns and the labels of the rows that have them."""
     return (public.filter(pa.array(~missing)), values[~missing]) if missing.any() else (public, values)
