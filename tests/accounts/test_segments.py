@@ -1,7 +1,5 @@
 """Segments and people: nobody's labels cost more than the limit, in exact fractions, whatever is tried."""
 
-import functools
-import importlib.util
 import json
 import os
 import signal
@@ -14,7 +12,6 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,6 +19,7 @@ import pytest
 
 import labeldp as ldp
 from accounts.ledger_cases import chained, rows_of, write_rows
+from accounts.test_verify_card import checker
 from forged_cards import forged as forged_card
 from helpers import posix_only
 from labeldp import Budget, BudgetError, Ledger
@@ -34,7 +32,6 @@ from labeldp.errors import CardError, LedgerError, ParameterError
 from labeldp.release import LabelStream, Request
 
 pytestmark = pytest.mark.filterwarnings("ignore:The labels of")
-ROOT = Path(__file__).parents[2]
 HOW = {"bounds": (0, 5), "mechanism": "two-point"}
 Y = np.linspace(1, 4, 40)
 
@@ -57,15 +54,7 @@ def as_extract(rows, total):
 
 def verify_independently(card, extract):
     """Return the verdict of docs/verify_card.py."""
-    return verify_card_file().verify(card.encode(), extract.encode())[0]
-
-
-@functools.cache
-def verify_card_file():
-    spec = importlib.util.spec_from_file_location("independent", ROOT / "docs" / "verify_card.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return checker.verify(card.encode(), extract.encode())[0]
 
 
 # ---- segments ---------------------------------------------------------------------------------------------------

@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from labeldp._values import parse_number
 from labeldp.accounts.scope import Scope
 from labeldp.accounts.segments import Segments, is_visible_line
 from labeldp.errors import BudgetError, CardError, ParameterError, Setting, describe
 from labeldp.mechanisms.typed_data import Limit, Positive, optional, parse_fraction, plain, read
+
+T = TypeVar("T")
 
 MAX_BITS = 8192
 """Bits of the numerator and the denominator of an exact sum: thousands of honest amounts need a few hundred."""
@@ -196,6 +198,17 @@ class Declaration:
 
 
 _declaration: ContextVar[Declaration] = ContextVar("declaration", default=Declaration())  # noqa: B039 (frozen)
+_label: ContextVar[str | None] = ContextVar("label", default=None)
+
+
+@contextmanager
+def _holding(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Give a variable a value in the block."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 def parse_statement(text: Any, name: str) -> str:
@@ -224,24 +237,13 @@ def declared(**statements: str | None) -> Iterator[None]:
     'rent index 2026'
     """
     parsed = {name: parse_statement(text, name) for name, text in statements.items() if text is not None}
-    token = _declaration.set(replace(_declaration.get(), **parsed))
-    try:
+    with _holding(_declaration, replace(_declaration.get(), **parsed)):
         yield
-    finally:
-        _declaration.reset(token)
 
 
-_label: ContextVar[str | None] = ContextVar("label", default=None)
-
-
-@contextmanager
-def charges_name(label: str | None) -> Iterator[None]:
+def charges_name(label: str | None) -> AbstractContextManager[None]:
     """Let charges in the block name a label, as there are several; the name is public."""
-    token = _label.set(label)
-    try:
-        yield
-    finally:
-        _label.reset(token)
+    return _holding(_label, label)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ class Wording(NamedTuple):
     noise: str
     do: str
     do_not: str
+    has_model: bool = False
 
 
 _ONCE = " without need: that would cost again, and the costs add up."
@@ -54,6 +55,7 @@ _POSTERIOR_MEANS = _LABELS._replace(
     "Take the error on true labels from this release, or from the owner.",
     do_not=f"Measure a model's error against them. Compute medians, quantiles, spreads or totals from them. "
     f"{_ONE_VALUE}. Release the same labels again{_ONCE}",
+    has_model=True,
 )
 _PRIVATE_MEAN = _POSTERIOR_MEANS._replace(
     done="The mean of {rows:,} labels, which are too few to learn more from, was released with noise as the label "
@@ -90,6 +92,7 @@ _WORDING = {
         noise="Its predictions carry the noise already.",
         do="Use the model as often as you like, and hand it on: predictions cost nothing more.",
         do_not=f"Train again on the same labels{_ONCE}",
+        has_model=True,
     ),
     "model of reports": Wording(
         title="A model of answers that people randomised themselves",
@@ -100,6 +103,7 @@ _WORDING = {
         do="Use the model as often as you like, train others on the same randomised answers, and hand them on: "
         "that costs nothing more.",
         do_not="Ask the same people again without need: a second answer to the same question costs them ε again.",
+        has_model=True,
     ),
     "regression": Wording(
         title="A regression table of {label}",
@@ -440,7 +444,7 @@ def _cost_of_use(terms: Terms) -> list[str]:
 
 def _noise(terms: Terms, wording: Wording, entries: Data) -> list[str]:
     """Return the size of the noise."""
-    if wording in (_WORDING["model"], _WORDING["model of reports"], _POSTERIOR_MEANS, _PRIVATE_MEAN):
+    if wording.has_model:
         score = describe_quality(entries.get("quality"), terms.statistics, terms.rows_per_person)
         return [wording.noise, f"How wrong the model is: {score}." if score else _NOT_SCORED]
     if wording.noise:

@@ -100,8 +100,7 @@ class TextFile:
 
         Text without a byte-order mark is UTF-8 unless an encoding is given.
         """
-        file = cls(source, options)
-        start = file._start(4)
+        start = cls(source, options)._start(4)
         marked = (name for name, marks in _BYTE_ORDER_MARKS.items() if start.startswith(marks))
         dialect = options.with_detected(encoding=options.encoding or next(marked, "utf-8"))
         file = cls(source, dialect)
@@ -134,14 +133,13 @@ class TextFile:
                 f"{self.path} has more than {MOST_IN_MEMORY >> 20} MB: convert it to UTF-8, and remove the lines "
                 "above and below the table in the file itself"
             )
-        problem = None
         if dialect.encoding not in UTF8:
-            try:
-                text = text.decode(str(dialect.encoding)).encode()
-            except UnicodeError:  # UTF-16 may have half a pair of characters, which UTF-8 has not
-                problem = self._not_text("it")
-        if problem is not None:
-            raise problem
+            decoded = None
+            with suppress(UnicodeError):  # UTF-16 may have half a pair of characters, which UTF-8 has not
+                decoded = text.decode(str(dialect.encoding)).encode()
+            if decoded is None:
+                raise self._not_text("it")
+            text = decoded
         return _without_ends(text, dialect.skip, dialect.skip_last or 0)
 
     @property
