@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 from functools import partial
 
 import numpy as np
@@ -11,6 +12,7 @@ import labeldp as ldp
 from app.page.page_client import Client
 from command_line import files_in, flat, said
 from labeldp.app import cli, options, regression, sentences, typed_text
+from labeldp.app.file_job import FileJob, FileOptions
 from labeldp.tables import Dialect
 
 OPTIONS = cli.OPTIONS
@@ -76,7 +78,21 @@ def given_for(command, name):
 def takes(command, name):
     """Whether the function behind a command has a parameter, or its dialect a field, of this name."""
     has_dialect = command in ("privatize", "fit") and name in DIALECT
-    return has_dialect or name in inspect.signature(FUNCTIONS[command]).parameters
+    return has_dialect or name in defaults_of(command)
+
+
+def defaults_of(command):
+    """Return the defaults of the parameters of the function behind a command, with those of every file job."""
+    of_function = inspect.signature(FUNCTIONS[command]).parameters
+    of_job = inspect.signature(FileJob).parameters if command in ("privatize", "fit", "regress") else {}
+    names = {*of_function, *(of_job.keys() & FileOptions.__annotations__)}
+    return {name: of_function.get(name, of_job.get(name)).default for name in names}
+
+
+def test_a_job_on_a_file_has_the_options_that_are_documented():
+    assert list(FileOptions.__annotations__) == list(inspect.signature(FileJob).parameters)[3:]
+    documented = inspect.getdoc(ldp.privatize_file)
+    assert all(re.search(rf"\b{name}\b", documented) for name in FileOptions.__annotations__)
 
 
 def cases(*commands, accepted):
@@ -134,9 +150,13 @@ def test_every_option_of_a_file_command_has_a_case():
 
 @pytest.mark.parametrize("command", FUNCTIONS)
 def test_defaults_are_declared_as_the_api_has_them(command):
-    for name, parameter in inspect.signature(FUNCTIONS[command]).parameters.items():
-        if name in OPTIONS and parameter.default is not parameter.empty and name not in ("bounds", "ledger"):
-            assert OPTIONS[name].default == parameter.default, name
+    for name, default in defaults_of(command).items():
+        if (
+            name in OPTIONS
+            and default is not inspect.Parameter.empty
+            and name not in ("bounds", "ledger", "dialect")
+        ):
+            assert OPTIONS[name].default == default, name
 
 
 def test_the_fields_of_a_dialect_are_options():

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import labeldp as ldp
-from labeldp.app import file_release
-from labeldp.app.inputs import read_rows
+from labeldp.app.file_job import FileJob
+from labeldp.app.inputs import Columns, read_rows
 from labeldp.app.model_predictions import predict_file
 from labeldp.app.regression import regress_file
 from labeldp.errors import DataError
@@ -53,8 +53,7 @@ def run(entry, source):
         predict_file("model", source, "out.csv")
         return pd.read_csv("out.csv")["age"].tolist()
     if entry == "rows":
-        reading = {"missing": "error", "format": None, "dialect": None, "progress": lambda *_: None}
-        rows = read_rows(source, "pay", columns={}, **reading)
+        rows = read_rows(FileJob(source=source, labels=("pay",)), Columns())
         return rows.public.to_pydict(), rows.labels.tolist()
     fit = regress_file if entry == "regress" else ldp.fit_file
     return fit(source, "out.csv", **ABOUT, ledger=ledger)
@@ -71,8 +70,7 @@ def changed_after_opening(monkeypatch):
             change(source)
             return table
 
-        for module in (opening, file_release):
-            monkeypatch.setattr(module, "open_table", changing)
+        monkeypatch.setattr(opening, "open_table", changing)
 
     return arrange
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +86,9 @@ def _file_checks(card: Card, path: Path | None, folder: StrPath | None, model: P
     yield Check("file", not problem, problem or f"{file} is, to the byte, the file of the card")
     if not problem and card.kind in ("release", "releases"):
         yield from _check_table(card, path)
-        for part in card.releases.values():
-            if "features" in part.content:
-                yield describe_features(part) if model is None else recompute_labels(part, path, model)
+        for release in card.releases.values():
+            if "features" in release.content:
+                yield describe_features(release) if model is None else recompute_labels(release, path, model)
 
 
 def find_release(card: Card, folder: Path) -> tuple[Path, list[str]]:
@@ -159,37 +161,63 @@ def _find_problem(path: Path, name: str, hashes: Mapping[str, str], *, is_model:
     return ""
 
 
+@dataclass(slots=True)
+class _TableCounts:
+    """Counts of a table: all rows, rows with each private label, and labels that no mechanism can have given."""
+
+    columns: list[str]
+    rows: int = 0
+    labelled: Counter[str] = field(default_factory=Counter)
+    impossible: Counter[str] = field(default_factory=Counter)
+
+
 def _check_table(card: Card, path: Path) -> Iterator[Check]:
     """Compare the rows, columns and private labels of a table with its card, of one label or of several."""
-    facts, releases = card.content.get("file", {}), card.releases
-    labels = [name for name in releases if name is not None]
-    impossible = {name: 0 for name, part in releases.items() if facts and _has_few_outputs(part)}
-    rows, filled = 0, dict[str, int]()
+    releases = {name: release for name, release in card.releases.items() if name is not None}
+    has_facts = "file" in card.content
+    discrete_labels = [name for name, release in releases.items() if has_facts and _has_few_outputs(release)]
     try:
-        columns, batches = _open_table(card, path, labels)
-        for batch in batches:
-            rows += batch.num_rows
-            for name in {*labels} & {*batch.schema.names}:
-                filled[name] = filled.get(name, 0) + batch.num_rows - batch.column(name).null_count
-            for name in impossible:
-                impossible[name] += _count_impossible(batch.column(name), releases[name])
+        counts = _count_rows(card, path, releases, discrete_labels)
     except ImportError:
         yield Check("rows", None, 'not counted: pip install "labeldp[files]"')
         return
     except (LabelDPError, OSError, TypeError, ValueError) as error:
         yield Check("rows", False, f"the file cannot be read as a table: {error}")
         return
-    people = card.terms.people
-    expected, empty = card.terms.rows, 0 if people is None else people.rows_left_out
-    fewest = min(filled.values(), default=rows)
-    labelled = f", {fewest:,} with a label" if fewest < rows else ""
-    result = f"{counted(rows, 'row')} of the file{labelled}, {expected:,} on the card"
-    is_complete = all(count == expected for count in (filled or {"": rows}).values())
-    yield Check("rows", is_complete and rows == expected + empty, result)
-    yield _check_columns(columns, labels, facts.get("columns", columns))
-    for name, count in impossible.items():
-        result = f"{count:,} of {rows:,} in {name!r} cannot be" if count else f"each in {name!r} can be"
+    yield _check_rows(card, counts)
+    yield _check_columns(
+        counts.columns, list(releases), card.content.get("file", {}).get("columns", counts.columns)
+    )
+    for name in discrete_labels:
+        count = counts.impossible[name]
+        result = f"{count:,} of {counts.rows:,} in {name!r} cannot be" if count else f"each in {name!r} can be"
         yield Check("noisy labels", not count, f"{result} an output of the mechanism")
+
+
+def _count_rows(
+    card: Card, path: Path, releases: Mapping[str, Card], discrete_labels: Collection[str]
+) -> _TableCounts:
+    """Count the rows of a table; ``discrete_labels`` can have some values only."""
+    columns, batches = _open_table(card, path, list(releases))
+    counts = _TableCounts(columns)
+    for batch in batches:
+        counts.rows += batch.num_rows
+        for name in releases.keys() & {*batch.schema.names}:
+            counts.labelled[name] += batch.num_rows - batch.column(name).null_count
+        for name in discrete_labels:
+            counts.impossible[name] += _count_impossible(batch.column(name), releases[name])
+    return counts
+
+
+def _check_rows(card: Card, counts: _TableCounts) -> Check:
+    """Compare the number of rows, and of rows with a label, with those on the card."""
+    people, expected, rows = card.terms.people, card.terms.rows, counts.rows
+    empty = 0 if people is None else people.rows_left_out
+    labelled = counts.labelled.values() or [rows]
+    fewest = min(labelled)
+    note = f", {fewest:,} with a label" if fewest < rows else ""
+    is_complete = {*labelled} == {expected} and rows == expected + empty
+    return Check("rows", is_complete, f"{counted(rows, 'row')} of the file{note}, {expected:,} on the card")
 
 
 def _has_few_outputs(card: Card) -> bool:

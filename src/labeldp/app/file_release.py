@@ -16,36 +16,21 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labeldp._atomic import StrPath
-from labeldp._values import Interval, parse_choice
-from labeldp.accounts.budget import declared, exact_sum
+from labeldp._values import Array
+from labeldp.accounts.budget import exact_sum
 from labeldp.accounts.card import Card
 from labeldp.accounts.explanation import SUMMARY
 from labeldp.accounts.ledger import Ledger, as_ledger
 from labeldp.accounts.scope import Scope
 from labeldp.accounts.terms import Terms, card_of_labels, join_terms
-from labeldp.app.file_labels import (
-    FeatureRows,
-    Features,
-    FileLabels,
-    FittedLabels,
-    ModelSaving,
-    PartialLabels,
-    StreamedLabels,
-    fit_labels,
-    is_mean,
-    label_column,
-    mean_labels,
-    model_notes,
-    select_rows,
-    uses_model,
-)
-from labeldp.app.row_columns import RowColumns, ScopeReader
+from labeldp.app.file_job import FileJob, FileOptions, ScopeReader
+from labeldp.app.file_labels import FileLabels, StreamedLabels, UsedRows, select_rows
+from labeldp.app.released_table import describe_file
 from labeldp.errors import DataError, Message, ParameterError, Setting, WeakModelWarning, warn
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
@@ -53,21 +38,20 @@ from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.label_requests import charge_in_turn, label_requests
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream
-from labeldp.tables import Dialect, TableWriter
 from labeldp.tables.arrow import arrow
 from labeldp.tables.batches import MOST_SHUFFLED, draw_words, read_ahead, shuffle_rows, size_of
 from labeldp.tables.hints import Identifiers
-from labeldp.tables.opening import Progress, RowReader, TableInput, in_memory, label_names, open_table
-from labeldp.tables.paths import DELIMITERS, as_format, format_in, output_format, refuse_same
+from labeldp.tables.opening import TableInput, in_memory, label_names
+from labeldp.tables.paths import DELIMITERS, as_format, format_in, output_format
 from labeldp.tables.placement import OutputsAndCard
 from labeldp.tables.tables import Table
+from labeldp.tables.writer import TableWriter
 
 if TYPE_CHECKING:
-    from labeldp.learning.released_labels import Release
+    from labeldp.app.label_models import FeatureRows, Features
+    from labeldp.learning.released_labels import Release, ReleasedColumn
 
-NOT_COPIED = "metadata of the files and columns, row groups, batches, file names, sort orders"
-
-ALONE = "Labels are randomised one by one, without a model: they are worse to train on."
+WITHOUT_MODEL = "Labels are randomised one by one, without a model: they are worse to train on."
 TOO_FEW = "There are too few rows for this ε to learn from: every released label is the private mean of all."
 
 
@@ -133,26 +117,12 @@ def privatize_file(
     purpose: Literal["training", "statistics", "values"] = "training",
     model: bool = True,
     save_model: StrPath | None = None,
-    missing: Literal["error", "drop"] = "error",
     shuffle: bool = False,
     ledger: Ledger | None = None,
-    rows_per_person: int = 1,
-    segment: str | None = None,
-    segment_by: str | None = None,
-    id: str | None = None,
-    person: str | None = None,
-    most_rows_per_person: int | None = None,
-    intended_use: str | None = None,
-    recipient: str | None = None,
-    bounds_reason: str | None = None,
-    format: str | None = None,
-    dialect: Dialect | None = None,
     drop: Collection[str] = (),
-    force: bool = False,
-    progress: Progress | None = None,
-    hints: Callable[[list[Message]], None] | None = None,
     notice: Callable[[Message], None] | None = None,
     random_state: int | WordSource | None = None,
+    **options: Unpack[FileOptions],
 ) -> FileRelease:
     r"""Write a table again with private labels; all other columns stay as they are.
 
@@ -238,125 +208,137 @@ def privatize_file(
         trust=trust,
         epsilon_prior=epsilon_prior,
         zeta=zeta,
-        scope=Scope.parse(rows_per_person, segment=segment),
+        scope=Scope.parse(options.get("rows_per_person", 1), segment=options.get("segment")),
         purpose=purpose,
     )
-    parse_choice(missing, "missing", ("error", "drop"))
-    for request in requests:
-        request.refuse_biased()
-    output = _Output.parse(os.fspath(out), format, shuffle=shuffle, force=force)
-    reading = {"label": names, "format": format, "drop": drop, "dialect": dialect}
-    is_modelled = all(uses_model(request, model=model) for request in requests)
-    if save_model is not None and not is_modelled:
-        raise ParameterError(Setting("save_model"), " needs a model: leave out the options of a mechanism alone")
-    if save_model is not None and len(names) > 1:
-        raise ParameterError(
-            Setting("save_model"), " is for one label, and each of several has a model: leave it out"
-        )
-    work = _Work(
-        names=names,
+    work = _TableRelease(
+        job=FileJob(source=source, labels=names, ledger=as_ledger(ledger) or Ledger(), **options),
         requests=requests,
-        scope=RowColumns(segment, segment_by, id, person, most_rows_per_person),
-        is_modelled=is_modelled,
+        out=os.fspath(out),
+        drop=drop,
+        is_modelled=model and all(map(_is_open, requests)),
         save_model=save_model,
-        force=force,
-        ledger=as_ledger(ledger) or Ledger(),
-        rehearsal=_Rehearsal(hints, shuffle=shuffle, bounds=[request.bounds for request in requests]),
-        notice=notice or _warn,
-        progress=progress or (lambda *_: None),
+        is_shuffled=shuffle,
+        notice=notice or partial(warn, category=WeakModelWarning),
         words=resolve_source(random_state),
     )
-    statements = {"intended_use": intended_use, "recipient": recipient, "bounds_reason": bounds_reason}
-    with declared(**statements):
-        return _release_table(
-            source if in_memory(source) else os.fspath(source),
-            output,
-            reading,
-            work,
-            is_incomplete=missing == "drop",
-        )
+    with work.job.declared():
+        return work.run()
 
 
-def _warn(sentence: Message) -> None:
-    warn(sentence, WeakModelWarning)
+def _is_open(request: Request) -> bool:
+    """Return whether labels may come from a model: an option of one mechanism asks for that alone."""
+    has_default = request.mechanism == "auto" and request.prior is None and request.epsilon_prior is None
+    return has_default and request.purpose == "training" and request.trust == "curator"
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
-    """A release as it was asked for, but for its table and its file."""
+class _PaidLabels:
+    """Private labels of each column that are paid for, the scope of their rows, and notes."""
 
-    names: tuple[str, ...]
+    columns: Sequence[FileLabels]
+    scope: Scope
+    notes: Sequence[str] = ()
+
+    def columns_of_models(self, ledger: Ledger) -> Release | None:
+        """Return the labels that models gave; None where a mechanism randomised some."""
+        columns = [column.release for column in self.columns if column.release is not None]
+        if len(columns) < len(self.columns):
+            return None
+        from labeldp.learning.released_labels import Release  # noqa: PLC0415 (scikit-learn is slow to import)
+
+        return Release.of(columns, ledger)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TableRelease:
+    """A release as it was asked for: a table, a request for each of its labels, and a file."""
+
+    job: FileJob
     requests: list[Request]
-    scope: RowColumns
+    out: str
+    drop: Collection[str]
     is_modelled: bool
     save_model: StrPath | None
-    force: bool
-    ledger: Ledger
-    rehearsal: _Rehearsal
+    is_shuffled: bool
     notice: Callable[[Message], None]
-    progress: Progress
     words: WordSource
 
-    def pay(
-        self, rows: TableInput, table: Table, writer: TableWriter, *, shuffled: bool
-    ) -> tuple[list[FileLabels], list[str]]:
-        """Read the rows once, charge the ledger, and return private labels of each column for them, with notes."""
-        if not self.is_modelled and not self.scope.columns:
-            first_pass = self.rehearsal.labels(rows, writer, self.words)
-            return self._charge(partial(self._stream, chain([first_pass], iter(rows.labels, None)))), []
-        learnt, scope = FeatureRows(table, rows), ScopeReader(self.scope)
-        readers = (learnt,) if self.is_modelled else ()
-        deque(self.rehearsal.labels(rows, writer, self.words, *readers, ids=scope.add), maxlen=0)
-        work = self._admitted(scope)
-        notes = list[str]()
-        if work.is_modelled:
-            labels, notes = work._pay_for_model(rows, learnt, shuffled=shuffled)
-        else:
-            labels = work._charge(partial(work._stream, iter(rows.labels, None)))
-        kept = work.row_scope.kept
-        return labels if kept is None else [PartialLabels(column, kept, scope.rows) for column in labels], notes
+    def __post_init__(self) -> None:
+        """Refuse biased labels, a model to save where there is none, and one for each of several labels."""
+        for request in self.requests:
+            request.refuse_biased()
+        if self.save_model is not None and not self.is_modelled:
+            raise ParameterError(
+                Setting("save_model"), " needs a model: leave out the options of a mechanism alone"
+            )
+        if self.save_model is not None and len(self.requests) > 1:
+            raise ParameterError(
+                Setting("save_model"), " is for one label, and each of several has a model: leave it out"
+            )
 
     @property
-    def row_scope(self) -> Scope:
+    def ledger(self) -> Ledger:
+        """The ledger to charge."""
+        assert self.job.ledger is not None  # noqa: S101 (one in memory at least)
+        return self.job.ledger
+
+    @property
+    def scope(self) -> Scope:
         """The scope of the rows: one for all labels."""
         return self.requests[0].scope
 
-    def _admitted(self, rows: ScopeReader) -> _Work:
-        """Return the work for the rows that the ledger admits."""
+    def run(self) -> FileRelease:
+        """Open the table, charge the ledger, write the table with private labels, and put its card."""
+        format = output_format(self.out, self.job.format)
+        outputs = {"the output": self.out, "the card": f"{self.out}.card.json", "the model": self.save_model}
+        self.job.refuse_same(outputs)
+        with OutputsAndCard(self.out, force=self.job.force) as placement:
+            self.job.report("Opening")
+            table = self._open_table()
+            first = _FirstPass(self, table, format)
+            release = self._pay(first)
+            card, terms = self._write(first, release, placement)
+        notes = [*table.notes, *release.notes, *first.identifiers.hints()]
+        return FileRelease(
+            self.out, terms, card, placement.card, tuple(notes), release.columns_of_models(self.ledger)
+        )
+
+    def _open_table(self) -> Table:
+        """Open the table, with columns of text in types to learn from, or as text."""
+        job = self.job
+        if job.format is not None and not in_memory(job.source):
+            format = as_format(job.format)
+            job = replace(job, format=format if format_in(os.fspath(job.source)) is None else None)
+        return job.open_table(drop=self.drop, as_written=not self.is_modelled)
+
+    # ---- the charge ---------------------------------------------------------------------------------------
+
+    def _pay(self, first: _FirstPass) -> _PaidLabels:
+        """Read the rows once, charge the ledger, and return private labels of each column for them."""
+        later_readings = iter(first.rows.labels, None)
+        if not self.is_modelled and not self.job.id_columns:
+            readings = chain([first.labels()], later_readings)
+            return _PaidLabels(self._charge(partial(self._stream, readings)), self.scope)
+        deque(first.labels(), maxlen=0)
         price = exact_sum(request.epsilon.exact for request in self.requests)
-        scope = self.ledger.admit(rows.scope(self.row_scope.rows_per_person), rows.rows, price)
-        return replace(self, requests=[request.with_scope(scope) for request in self.requests])
+        scope = self.ledger.admit(first.ids.scope(), first.count, price)
+        admitted = replace(self, requests=[request.with_scope(scope) for request in self.requests])
+        stream = partial(admitted._stream, later_readings)
+        if first.features is None:
+            return _PaidLabels(admitted._charge(stream), scope)
+        features = first.features.features(scope)
+        if isinstance(features, Message):
+            return admitted._release_alone(features, first.features, stream)
+        return admitted._release_with_models(features)
 
     def _charge(self, release: Callable[[int, Request], FileLabels]) -> list[FileLabels]:
         """Charge the ledger for each label, and return the private labels of each."""
-        return charge_in_turn(self.requests, self.names, self.ledger, release)
+        return charge_in_turn(self.requests, self.job.labels, self.ledger, release)
 
     def _notify(self, label: str, *pieces: object) -> None:
         """Give notice before the charge; it names the label if there are several."""
-        self.notice(Message(*([f"{label}: "] if len(self.names) > 1 else []), *pieces))
-
-    def _pay_for_model(
-        self, rows: TableInput, learnt: FeatureRows, *, shuffled: bool
-    ) -> tuple[list[FileLabels], list[str]]:
-        """Charge the ledger, and return labels that models give, or those of mechanisms where there are none."""
-        features = learnt.features()
-        if isinstance(features, Features):
-            return self._fit(features, shuffled=shuffled)
-        if self.save_model is not None:
-            raise ParameterError("there can be no model to save: ", features, option="save_model")
-        labels = None if learnt.labels is None else self.row_scope.select(learnt.labels)
-        constant = [labels is not None and is_mean(request, len(labels), model=False) for request in self.requests]
-        for name, is_constant in zip(self.names, constant, strict=True):
-            self._notify(name, features, f" {TOO_FEW if is_constant else ALONE}")
-        stream = partial(self._stream, iter(rows.labels, None))
-
-        def release(number: int, request: Request) -> FileLabels:
-            if labels is None or not constant[number]:
-                return stream(number, request)
-            column = label_column(self.names[number], labels[:, number])
-            return mean_labels(request, column, self.ledger, self.words)
-
-        return self._charge(release), []
+        self.notice(Message(*([f"{label}: "] if len(self.requests) > 1 else []), *pieces))
 
     def _stream(self, readings: Iterator[Any], number: int, request: Request) -> FileLabels:
         """Return labels that one mechanism randomises; each reading yields all true labels from the start."""
@@ -366,192 +348,155 @@ class _Work:
 
         return StreamedLabels(LabelStream(read, request, ledger=self.ledger, random_state=self.words), request)
 
-    def _fit(self, features: Features, *, shuffled: bool) -> tuple[list[FileLabels], list[str]]:
-        """Return labels that models of the public columns give, and save the model if that was asked for."""
-        used, order = self.row_scope.select, None
-        features = replace(features, X=used(features.X), labels=used(features.labels))
-        rows = len(features.labels)
-        for name, request in zip(self.names, self.requests, strict=True):
-            if is_mean(request, rows, model=True):
-                self._notify(name, TOO_FEW)
-        if shuffled:
-            order = np.argsort(draw_words(rows, self.words))
+    def _release_alone(
+        self, reason: Message, rows: FeatureRows, stream: Callable[[int, Request], FileLabels]
+    ) -> _PaidLabels:
+        """Return labels without a model: of mechanisms, or the private mean where they are too few."""
+        from labeldp.app.label_models import mean_labels  # noqa: PLC0415 (scikit-learn is slow to import)
+        from labeldp.learning.label_release import is_only_mean  # noqa: PLC0415
 
-        def release(number: int, request: Request) -> FittedLabels:
-            column = label_column(self.names[number], np.ascontiguousarray(features.labels[:, number]))
-            if order is not None:
-                request = request.with_scope(request.scope.take(order))
-            with ModelSaving(self.save_model, features.encoder, column.name, force=self.force) as saving:
-                labels = fit_labels(request, features, column, self.ledger, self.words, self.progress, order=order)
-                saving.write(labels.release)
+        if self.save_model is not None:
+            raise ParameterError("there can be no model to save: ", reason, option="save_model")
+        means = dict[int, Array]()
+        for number, (name, request) in enumerate(zip(self.job.labels, self.requests, strict=True)):
+            labels = rows.labels(number, self.scope)
+            if labels is not None and is_only_mean(request, len(labels)):
+                means[number] = labels
+            self._notify(name, reason, f" {TOO_FEW if number in means else WITHOUT_MODEL}")
+
+        def release(number: int, request: Request) -> FileLabels:
+            if number not in means:
+                return stream(number, request)
+            return mean_labels(request, self.job.labels[number], means[number], self.ledger, self.words)
+
+        return _PaidLabels(self._charge(release), self.scope)
+
+    def _release_with_models(self, features: Features) -> _PaidLabels:
+        """Return labels that models of the public columns give, and save the model if that was asked for."""
+        from labeldp.app.label_models import fit_labels, model_notes, model_saver  # noqa: PLC0415 (as above)
+        from labeldp.learning.label_release import is_model_constant  # noqa: PLC0415
+        from labeldp.learning.label_rounds import listening  # noqa: PLC0415
+
+        rows = len(features.labels)
+        for name, request in zip(self.job.labels, self.requests, strict=True):
+            if is_model_constant(request, rows):
+                self._notify(name, TOO_FEW)
+        if self.is_shuffled:
+            features = replace(features, order=np.argsort(draw_words(rows, self.words)))
+        releases: list[ReleasedColumn] = []
+
+        def release(number: int, request: Request) -> FileLabels:
+            name = self.job.labels[number]
+            with model_saver(self.save_model, features.encoder, name, force=self.job.force) as save:
+                labels = fit_labels(request, features, number, name, self.ledger, self.words)
+                save(labels.release)
+            releases.append(labels.release)
             return labels
 
-        labels = charge_in_turn(self.requests, self.names, self.ledger, release)
-        return [*labels], model_notes([column.release for column in labels], features)
+        with listening(lambda step: self.job.report(f"Fitting a model: {step}")):
+            columns = self._charge(release)
+        return _PaidLabels(columns, self.scope, model_notes(releases, features))
 
+    # ---- the table ----------------------------------------------------------------------------------------
 
-def _release_table(
-    source: Any, output: _Output, reading: dict[str, Any], work: _Work, *, is_incomplete: bool
-) -> FileRelease:
-    """Open a table, charge the ledger, write the table with private labels, and put its card."""
-    output.refuse_same_place(source, work.ledger, work.save_model)
-    with OutputsAndCard(output.path, force=output.force) as placement:
-        work.progress("Opening", 0, None)
-        table = _open_source(source, work.scope, is_typed=work.is_modelled, **reading)
-        written, hidden = output.columns_of(table), work.scope.hidden(reading["drop"])
-        rows = TableInput(written, drop=is_incomplete, progress=work.progress, hidden=hidden)
-        writer = output.writer(rows)
-        labels, notes = work.pay(rows, table, writer, shuffled=output.is_shuffled)
-        released = _release_rows(rows, labels)
-        if output.is_shuffled:
-            released = shuffle_rows(released, work.words)
+    def _write(self, first: _FirstPass, release: _PaidLabels, placement: OutputsAndCard) -> tuple[str, Terms]:
+        """Write the rows with private labels, and put the card; return it, and the terms."""
+        rows, writer = first.rows, first.writer
+        released = _release_rows(rows, release, first.count)
+        if self.is_shuffled:
+            released = shuffle_rows(released, self.words)
         with writer:
             for batch in read_ahead(released):  # the next rows get their noise while these are encoded
                 writer.write(batch)
-            stated = {
+            contents = {
                 name: (column.finish(), {"rounding": [column.step], **column.entries})
-                for name, column in zip(work.names, labels, strict=True)
+                for name, column in zip(self.job.labels, release.columns, strict=True)
             }
-            terms = join_terms([one for one, _ in stated.values()])
-            card = card_of_labels(stated, file=output.facts(rows, writer, terms))
-            placement.put_card(card + "\n", table.rights)
-    notes = [*table.notes, *notes, *work.rehearsal.identifiers.hints()]
-    return FileRelease(output.path, terms, card, placement.card, tuple(notes), _release_of(labels, work.ledger))
+            terms = join_terms([terms for terms, _ in contents.values()])
+            file = describe_file(
+                writer,
+                self.out,
+                rows=terms.rows,
+                left_out=rows.left_out,
+                labels=self.job.labels,
+                is_shuffled=self.is_shuffled,
+            )
+            card = card_of_labels(contents, file=file)
+            placement.put_card(card + "\n", rows.table.rights)
+        return card, terms
 
 
-def _release_of(labels: Sequence[FileLabels], ledger: Ledger) -> Release | None:
-    """Return the labels that models gave; None where a mechanism randomised some."""
-    columns = [getattr(column, "release", None) for column in labels]
-    known = [column for column in columns if column is not None]
-    if len(known) < len(labels):
-        return None
-    from labeldp.learning.released_labels import Release  # noqa: PLC0415 (scikit-learn is slow to import)
+class _FirstPass:
+    """The first pass over a table: all that can fail with its public part fails before the charge.
 
-    return Release.of(known, ledger)
+    Attributes
+    ----------
+    rows : TableInput
+    writer : TableWriter
+        Its place is reserved.
+    ids : ScopeReader
+    features : FeatureRows or None
+    identifiers : Identifiers
+    count : int
+        The number of rows with their labels.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class _Output:
-    """The file that is written."""
-
-    path: str
-    format: str
-    is_shuffled: bool
-    force: bool
-
-    @classmethod
-    def parse(cls, path: str, format: str | None, *, shuffle: bool, force: bool) -> _Output:
-        """Return the output that options ask for."""
-        return cls(path, output_format(path, format), shuffle, force)
-
-    @property
-    def is_text(self) -> bool:
-        """True for a text file, to which public columns are copied as text."""
-        return self.format in DELIMITERS
-
-    def columns_of(self, table: Table) -> Table:
-        """Return a table with its columns as they are written."""
-        return table.as_text() if self.is_text else table.with_exact_types()
-
-    def writer(self, rows: TableInput) -> TableWriter:
-        """Return what writes the rows of a table; its place is reserved."""
-        dialect = rows.table.dialect_for(self.format)
-        return TableWriter(
-            self.path,
-            rows.schema,
-            self.format,
-            self.force,
-            max_rights=rows.table.rights,
-            dialect=dialect,
+    def __init__(self, work: _TableRelease, table: Table, format: str) -> None:
+        self._work, self._size = work, 0
+        job = work.job
+        self.rows = TableInput(
+            table.as_text() if format in DELIMITERS else table.with_exact_types(),
+            drop=job.drops_unlabelled,
+            progress=job.report,
+            hidden=[name for name in job.id_columns.values() if name in work.drop],
+        )
+        self.writer = TableWriter(
+            work.out,
+            self.rows.schema,
+            format,
+            job.force,
+            max_rights=table.rights,
+            dialect=self.rows.table.dialect_for(format),
             reserved=True,
         )
+        self.ids, self.identifiers, self.count = ScopeReader(job), Identifiers(), 0
+        self.features: FeatureRows | None = None
+        if work.is_modelled:
+            from labeldp.app.label_models import FeatureRows  # noqa: PLC0415 (scikit-learn is slow to import)
 
-    def refuse_same_place(self, source: Any, ledger: Ledger, model: StrPath | None) -> None:
-        """Refuse a file that would replace the source or the ledger."""
-        card = f"{self.path}.card.json"
-        outputs = {"the output": self.path, "the card": card, "the ledger": ledger.path, "the model": model}
-        refuse_same(outputs, {} if in_memory(source) else {"the source": source})
+            self.features = FeatureRows(table, self.rows)
 
-    def facts(self, rows: TableInput, writer: TableWriter, terms: Terms) -> dict[str, Any]:
-        """Return the facts about the file for its card, once all rows are written."""
-        return {
-            "name": Path(self.path).name,
-            "format": self.format,
-            **writer.text_facts(),
-            "rows": terms.rows,
-            "rows_left_out": rows.left_out,
-            **({"column": rows.table.labels[0]} if len(rows.table.labels) == 1 else {}),
-            "columns": list(rows.schema.names),
-            "types_changed": {},
-            "sha256": writer.finish(),
-            "row_order": "shuffled" if self.is_shuffled else "public, and kept",
-            "not_copied": NOT_COPIED,
-        }
-
-
-def _open_source(
-    source: Any, scope: RowColumns, format: str | None, *, is_typed: bool, drop: Collection[str], **reading: Any
-) -> Table:
-    """Open the table, with columns of text in types to learn from, or as text; ids are as they are written."""
-    if format is not None and not in_memory(source):
-        option = as_format(format)
-        format = option if format_in(source) is None else None
-    ids = scope.columns.values()
-    unread = [name for name in drop if name not in ids]
-    table = open_table(source, format, as_written=not is_typed and not ids, text=ids, drop=unread, **reading)
-    for name in drop:
-        table.refuse_unknown(name, "drop")
-    for label in table.labels:
-        scope.refuse_unknown(table, label)
-    return table
-
-
-class _Rehearsal:
-    """The first pass over a table: all that can fail with its public part fails before the charge."""
-
-    def __init__(
-        self, hints: Callable[[list[Message]], None] | None, *, shuffle: bool, bounds: list[Interval]
-    ) -> None:
-        self.identifiers = Identifiers()
-        self._hints, self._shuffle, self._bounds = hints, shuffle, bounds
-        self._size = 0
-
-    def labels(
-        self,
-        rows: TableInput,
-        writer: TableWriter,
-        words: WordSource,
-        *readers: RowReader,
-        ids: Callable[[Any], None] = lambda _: None,
-    ) -> Iterator[NDArray[np.float64]]:
-        """Yield the labels, which readers see too, then call ``hints`` if something gives labels away."""
-        samplers = [] if self._hints is None else rows.hint_samplers(words)
-
-        def rehearse(public: Any) -> None:
-            writer.rehearse(public)
-            self._add(public)
-
-        yield from rows.labels(rehearse, readers, ids, samplers)
+    def labels(self) -> Iterator[Array]:
+        """Yield the labels, then give the owner hints if something gives labels away."""
+        readers = [] if self.features is None else [self.features]
+        samplers = [] if self._work.job.hints is None else self.rows.hint_samplers(self._work.words)
+        for labels in self.rows.labels(self._rehearse, readers, self.ids.add, samplers):
+            self.count += len(labels)
+            yield labels
         self.identifiers.hints()  # before the charge, as all that can fail
         sentences = list[Message]()
-        for sampler, bounds in zip(samplers, self._bounds, strict=False):
-            sentences += sampler.hints(ordered=not self._shuffle, bounds=bounds)
-        if self._hints is not None and sentences:
-            self._hints(sentences)
+        for sampler, request in zip(samplers, self._work.requests, strict=False):
+            sentences += sampler.hints(ordered=not self._work.is_shuffled, bounds=request.bounds)
+        self._work.job.give_hints(sentences)
 
-    def _add(self, public: Any) -> None:
-        """Add the public part of the next rows."""
+    def _rehearse(self, public: Any) -> None:
+        """Try the public part of the next rows."""
+        self.writer.rehearse(public)
         self.identifiers.update(public)
         self._size += size_of(public)
-        if self._shuffle and self._size > MOST_SHUFFLED:
+        if self._work.is_shuffled and self._size > MOST_SHUFFLED:
             raise DataError("the table is too large to be shuffled: 1 GiB of values at most; shuffle it before")
 
 
-def _release_rows(rows: TableInput, private: Sequence[FileLabels]) -> Iterator[Any]:
-    """Yield the rows with private labels in place of labels."""
+def _release_rows(rows: TableInput, release: _PaidLabels, count: int) -> Iterator[Any]:
+    """Yield the rows with private labels in place of labels; those of rows that are not used are empty."""
     schema, pa = rows.schema, arrow()
-    for public, labels in rows.rows(private[0].rows):
+    used_rows = UsedRows(release.scope.kept)
+    for public, labels in rows.rows(count):
         columns = dict(zip(rows.public.names, public, strict=True))
-        for name, column, true in zip(rows.table.labels, private, labels.T, strict=True):
-            columns[name] = pa.array(column.next_rows(true), from_pandas=True)
+        indices = used_rows.next_rows(len(labels))
+        for name, column, true in zip(rows.table.labels, release.columns, labels.T, strict=True):
+            private = np.full(true.size, np.nan)
+            private[indices] = column.next_rows(true[indices])
+            columns[name] = pa.array(private, from_pandas=True)
         yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

@@ -5,26 +5,25 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from labeldp._atomic import StrPath
-from labeldp._values import Array
 from labeldp.app.inputs import tally_notes
 from labeldp.errors import Message, ParameterError, Setting
+from labeldp.learning.models import SavedModel, load_model
 from labeldp.release.names import as_text, same_name
+from labeldp.tables import opening
 from labeldp.tables.arrow import arrow
 from labeldp.tables.column_encoders import Tally
+from labeldp.tables.dialect import Dialect
+from labeldp.tables.opening import Progress
 from labeldp.tables.paths import output_format, refuse_same
-
-if TYPE_CHECKING:
-    from labeldp.learning.models import SavedModel
-    from labeldp.tables.dialect import Dialect
-    from labeldp.tables.opening import Progress
-    from labeldp.tables.tables import Table
+from labeldp.tables.tables import Table
+from labeldp.tables.writer import TableWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,54 +76,53 @@ def predict_file(
         column with the name of the model's label is refused.
     """
     refuse_same({"the predictions": out}, {"the table": source, "the model": model})
-    from labeldp.learning.models import load_model  # noqa: PLC0415
-    from labeldp.tables.writer import TableWriter  # noqa: PLC0415 (an extra)
-
     column = as_text(column, "column")
-    pa, saved = arrow(), load_model(model)
-    progress = progress or (lambda *_: None)
-    progress("Reading", 0, None)
+    saved = load_model(model)
+    report: Progress = progress or (lambda *_: None)
+    report("Reading", 0, None)
     table = open_features(source, saved, keep, format, dialect)
-    output = table.as_text()
-    fields = [field for field in output.schema if field.name in {*saved.encoder.names, *keep}]
-    names = [field.name for field in fields]
-    if column in names:
-        raise ParameterError(
-            f"the table has a column {column!r} already: rename it, or name another with ", Setting("column")
-        )
-    schema = pa.schema([*fields, pa.field(column, pa.float64())])
+    names = _copied_names(table, {*saved.encoder.names, *keep}, column)
     tally: Tally = Counter()
     rows = 0
-    written = table.dialect_for(output_format(os.fspath(out)))
-    with TableWriter(out, schema, None, force, max_rights=table.rights, dialect=written) as writer:
+    output = table.as_text()
+    schema = arrow().schema([*map(output.schema.field, names), (column, arrow().float64())])
+    dialect = table.dialect_for(output_format(os.fspath(out)))
+    with TableWriter(out, schema, None, force, max_rights=table.rights, dialect=dialect) as writer:
         for batch in output.batches():
             predicted = _predict(saved, table.parse(batch, saved.encoder.names), tally)
-            columns = [*batch.select(names).columns, pa.array(predicted)]
-            writer.write(pa.RecordBatch.from_arrays(columns, schema=schema))
+            writer.write(batch.select(names).append_column(column, predicted))
             rows += batch.num_rows
-            progress("Predicting", rows, table.rows)
+            report("Predicting", rows, table.rows)
     notes = [*table.notes, *tally_notes(tally), *_column_notes(table, names)]
     return FilePredictions(rows, saved.label, notes)
 
 
-def _predict(saved: SavedModel, features: Any, tally: Tally) -> Array:
-    """Return predictions with six digits of the range of labels."""
+def _copied_names(table: Table, copied: Collection[str], column: str) -> list[str]:
+    """Return the names of the columns to copy; that of the predictions must be new."""
+    names = [name for name in table.schema.names if name in copied]
+    if column in names:
+        raise ParameterError(
+            f"the table has a column {column!r} already: rename it, or name another with ", Setting("column")
+        )
+    return names
+
+
+def _predict(saved: SavedModel, features: Any, tally: Tally) -> Any:
+    """Return predictions with six digits of the range of labels, as an Arrow array."""
     low, high = saved.card.terms.bounds[0]
     digits = 5 - math.floor(math.log10(high - low))
-    return np.round(saved.predict(features, tally), digits)
+    return arrow().array(np.round(saved.predict(features, tally), digits))
 
 
 def open_features(
     source: StrPath, saved: SavedModel, keep: Sequence[str], format: str | None, dialect: Dialect | None
 ) -> Table:
     """Open a table of which only the columns of a model and those to copy are read."""
-    from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
-
     for name in keep:
         if same_name(name, saved.label):
             raise ParameterError(f"{name!r} is the label of the model: true labels are never copied")
     columns = {*saved.encoder.names, *keep}
-    table = open_table(source, format, text=saved.encoder.texts, only=columns, dialect=dialect)
+    table = opening.open_table(source, format, text=saved.encoder.texts, only=columns, dialect=dialect)
     for name in keep:
         table.refuse_unknown(name, "keep")
     saved.encoder.check(table.schema, sorted(table.private))

@@ -307,6 +307,12 @@ def collect_release_options(
     return locals()
 
 
+def collect_columns(features: Features = (), drop: Drop = (), categories: Categories = ()) -> dict[str, Any]:
+    """Return the arguments that name columns to learn from."""
+    return locals()
+
+
+ColumnOptions = Annotated[Any, collect_columns]
 LedgerOptions = Annotated[Ledger, open_ledger]
 DialectOptions = Annotated[Dialect, read_dialect]
 ReleaseOptions = Annotated[Any, collect_release_options]

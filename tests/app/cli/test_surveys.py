@@ -7,7 +7,7 @@ import pytest
 
 import labeldp as ldp
 from command_line import files_in, run, said
-from labeldp.app.collection import read_histogram
+from labeldp.app.histogram_files import read_histogram
 from labeldp.errors import ParameterError
 from labeldp.evidence.designs import design_card, forecast
 

@@ -104,13 +104,21 @@ def verify(
         _verify_all(paths, extract, as_json=as_json)
         return
     path, _, result = _verified(paths[0], file, extract, model_folder)
-    result = replace(result, checks=(*result.checks, *_skipped_files(path)))
-    checks = [replace(check, detail=printable(spelled(check.detail, as_flag))) for check in result.checks]
+    _verify_one(path, result, as_json=as_json)
+
+
+def _verify_one(path: Path, result: Verification, *, as_json: bool) -> None:
+    """Print the checks of a card, and exit with the code of its verdict."""
+    checks = [
+        replace(check, detail=printable(spelled(check.detail, as_flag)))
+        for check in (*result.checks, *_skipped_files(path))
+    ]
+    result = replace(result, checks=tuple(checks))
     if as_json:
         entries = [{"name": check.name, "valid": check.holds, "detail": check.detail} for check in checks]
         print_json(verdict=result.verdict, valid=result.holds, checks=entries, cannot_show=result.not_verifiable)
     else:
-        _show_checks(replace(result, checks=tuple(checks)))
+        _show_checks(result)
     if not result.holds:
         raise typer.Exit(_EXIT_CODES[result.verdict])
 
@@ -143,7 +151,7 @@ def _verify_all(paths: Sequence[Path], ledger: Extract | None, *, as_json: bool)
         print_result(f"\n{len(valid)} of {counted(len(results), 'card')} valid: {cost}.\n", style="bold")
     codes = {_EXIT_CODES[result.verdict] for result in results.values() if not result.holds}
     if codes:
-        raise typer.Exit(min(codes))  # what is not valid outweighs what cannot be verified
+        raise typer.Exit(min(codes))  # an invalid card outweighs one that cannot be verified
 
 
 def _verified_or_refused(path: Path, ledger: Extract | None) -> Verification:
@@ -260,14 +268,14 @@ def report(
     kind: Kind = "summary" if summary else "report"
     target = out or report_path(card_file.resolve() if card_file.is_dir() else path, kind)
     refuse_same({f"the {kind}": target}, {"the card": path, "the ledger": paid_from})
-    endings = (REPORT,) if summary else (REPORT, *TABLES)
-    if target.suffix.lower() not in endings:
+    ending, endings = target.suffix.lower(), (REPORT,) if summary else (REPORT, *TABLES)
+    if ending not in endings:
         raise ParameterError(Setting("out"), f" must end in {', '.join(endings)}, got {target.name}")
     Target(str(target), force).refuse()
-    is_table = target.suffix.lower() in TABLES
-    if is_table:
-        page = write_card_table(text, target.suffix.lower())
-    else:
-        page = render_report(text, kind, ledger=ledger, verification=result)
+    page = (
+        render_report(text, kind, ledger=ledger, verification=result)
+        if ending == REPORT
+        else write_card_table(text, ending)
+    )
     write_page(target, page, force=force, subject=path)
-    print_status(f"The {'table' if is_table else kind} is in {target}")
+    print_status(f"The {kind if ending == REPORT else 'table'} is in {target}")

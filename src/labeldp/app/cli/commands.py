@@ -128,7 +128,7 @@ def command(
                 values = arguments(function, typed)
                 if "ledger" in values:
                     ledgers.append(values["ledger"])
-                    _confirm_ledger(values["ledger"], values["out"], values["label"])
+                    _confirm_ledger(values["ledger"], values["out"] or values["update"], values["label"])
                 function(**values)
 
         declared = [Declaration.of(parameter) for parameter in parameters(function)]
@@ -171,14 +171,12 @@ def _text_parameter(option: Declaration) -> Parameter:
     return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[typed, info])
 
 
-def _confirm_ledger(ledger: Ledger, out: str | Path | list[Path], label: str | Sequence[str]) -> None:
+def _confirm_ledger(ledger: Ledger, out: str | Path | list[Path] | None, label: str | Sequence[str]) -> None:
     """Warn of another ledger of the same columns beside the one in use, and ask where somebody can answer."""
-    folder = Path(ledger.path or (out[0] if isinstance(out, list) else out)).parent
+    folder = Path(ledger.path or (out[0] if isinstance(out, list) else out) or "").parent
     ledgers = {str(path): path for path in sorted(folder.glob("*.db"))}
     labels = [label] if isinstance(label, str) else label
-    found = dict.fromkeys(note_other_ledgers(ledger, ledgers, name) for name in labels)
-    notes = [note for note in found if note is not None]
-    for note in notes:
-        print_status(note, style="yellow")
+    notes = dict.fromkeys(filter(None, (note_other_ledgers(ledger, ledgers, name) for name in labels)))
+    print_status(*notes, style="yellow")
     if notes and is_interactive():
         confirm("Go on with this ledger?" if ledger.path else "Go on without a ledger?")

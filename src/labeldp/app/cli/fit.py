@@ -13,10 +13,8 @@ from labeldp.accounts.ledger import ledger_notes
 from labeldp.app.cli.commands import command
 from labeldp.app.cli.shell import hint_prompt, hints_note, print_result, print_status, progress
 from labeldp.app.options import (
-    Categories,
+    ColumnOptions,
     DialectOptions,
-    Drop,
-    Features,
     Field,
     Force,
     Format,
@@ -68,9 +66,7 @@ def fit(
             help="Release the model alone, or private labels too; both predict about as well.",
         ),
     ] = "model",
-    features: Features = (),
-    drop: Drop = (),
-    categories: Categories = (),
+    columns: ColumnOptions,
     label_transform: Annotated[
         str | None,
         Option(
@@ -98,7 +94,7 @@ def fit(
     All other columns are public features: numbers, booleans, dates and text, and values may be missing. The budget
     is charged after everything that can be checked without labels.
 
-    Releases: the model's folder, with the model as plain numbers, what was measured of labels, and its card. With
+    Releases: the model's folder, with the model as plain numbers, the measurements of labels, and its card. With
     --release labels, private labels are in it too; true labels never are.
     """
     from labeldp.app.model_fit import fit_file
@@ -116,9 +112,7 @@ def fit(
             update=update,
             keep_rows=keep_rows,
             release=release,
-            features=features,
-            drop=drop,
-            categories=categories,
+            **columns,
             label_transform=label_transform,
             score=score,
             progress=bars,

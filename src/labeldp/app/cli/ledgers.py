@@ -73,31 +73,17 @@ def ledger(
         if is_card_name(file.name):
             raise ParameterError(f"{file} is a card, and no ledger: see its charges with labeldp explain")
     if backup is not None:
-        Ledger.open(_only(ledgers, "backup"), create=False).backup(backup, force=force)
-        print_status(f"The copy is in {backup}")
-        key = Path(f"{ledgers[0]}.key")
-        if key.exists():
-            print_status(f"It has ids under the key {key}: keep a copy of that too, in another place.")
-        return
-    if withdraw is not None:
-        _withdraw(Ledger.open(_only(ledgers, "withdraw"), create=False), withdraw)
-        return
-    books = [open_book(file) for file in ledgers]
-    if extract:
-        _only(ledgers, "json")
-        typer.echo(books[0].to_extract())
-        return
-    if out is not None:
-        from labeldp.app.report import render_ledger, write_page
-
-        _only(ledgers, "out")
-        write_page(out, render_ledger(books[0]), force=force, subject=ledgers[0])
-        print_status(f"The page is {out}")
-        return
-    if cards is not None:
-        _compare_cards(cards, [charge for book in books for charge in book.charges])
-        return
-    _show(books)
+        _back_up(_only(ledgers, "backup"), backup, force=force)
+    elif withdraw is not None:
+        _withdraw(_only(ledgers, "withdraw"), withdraw)
+    elif extract:
+        typer.echo(open_book(_only(ledgers, "json")).to_extract())
+    elif out is not None:
+        _write_page(_only(ledgers, "out"), out, force=force)
+    elif cards is not None:
+        _compare_cards(cards, [charge for file in ledgers for charge in open_book(file).charges])
+    else:
+        _show([open_book(file) for file in ledgers])
 
 
 def _only(ledgers: Sequence[Path], option: str) -> Path:
@@ -107,11 +93,27 @@ def _only(ledgers: Sequence[Path], option: str) -> Path:
     return ledgers[0]
 
 
-def _withdraw(ledger: Ledger, person: str) -> None:
+def _back_up(ledger: Path, copy: Path, *, force: bool) -> None:
+    Ledger.open(ledger, create=False).backup(copy, force=force)
+    print_status(f"The copy is in {copy}")
+    key = Path(f"{ledger}.key")
+    if key.exists():
+        print_status(f"It has ids under the key {key}: keep a copy of that too, in another place.")
+
+
+def _withdraw(file: Path, person: str) -> None:
     """Withdraw a person, whose id is text or an integer as in the ledger."""
+    ledger = Ledger.open(file, create=False)
     is_number = ledger.chain.ids.get("person") == "integer" and re.fullmatch("-?[0-9]{1,18}", person, re.ASCII)
     ledger.withdraw(int(person) if is_number else person)
     print_status("Withdrawn: no further release uses the labels of this person. Past charges stay.")
+
+
+def _write_page(ledger: Path, page: Path, *, force: bool) -> None:
+    from labeldp.app.report import render_ledger, write_page
+
+    write_page(page, render_ledger(open_book(ledger)), force=force, subject=ledger)
+    print_status(f"The page is {page}")
 
 
 def _restore(ledger: Path, copy: Path) -> None:
@@ -126,25 +128,24 @@ def _compare_cards(folder: Path, recorded: Sequence[Charge]) -> None:
     """List charges that are on cards of a folder and not in the ledger; exit with a code if there are some."""
     if not folder.is_dir():
         raise ParameterError(Setting("cards"), f" must be a folder, got {folder}")
-    rows, missing, unread = [], dict[tuple[object, ...], Charge](), 0
-    paths = cards_in(folder)
-    for path in paths:
+    rows, missing, compared = list[list[object]](), dict[object, Charge](), 0
+    for path in cards_in(folder):
         try:
             card = Card.parse(read_card_file(path)[1])
         except (LabelDPError, OSError) as error:
             print_status(f"{path} was not compared: {error}", style="yellow")
-            unread += 1
             continue
+        compared += 1
         for charge in missing_charges(card.terms.charges, recorded):
             rows.append([*_when_and_cost(charge), charge.description, path.relative_to(folder)])
             missing[charge.key] = charge
     print_table(["when (UTC)", "ε", "for", "card"], rows)
-    compared = counted(len(paths) - unread, "card")
+    cards = counted(compared, "card")
     if missing:
         lacks = f"The ledger lacks {counted(len(missing), 'charge')}, {sum_of(missing.values())}"
-        print_result(f"\n{lacks}, of {compared}. Another ledger may have them.\n", style="bold red")
+        print_result(f"\n{lacks}, of {cards}. Another ledger may have them.\n", style="bold red")
         raise typer.Exit(EXIT["ledger"])
-    print_result(f"\nThe ledger has all charges of {compared}.\n", style="bold")
+    print_result(f"\nThe ledger has all charges of {cards}.\n", style="bold")
 
 
 def _show(books: Sequence[Ledger | Extract]) -> None:

@@ -21,15 +21,12 @@ from labeldp.app.cli.shell import (
     print_table,
     progress,
 )
-from labeldp.app.inputs import read_rows
 from labeldp.app.options import (
     AsJson,
     Bounds,
-    Categories,
+    ColumnOptions,
     DialectOptions,
-    Drop,
     Epsilons,
-    Features,
     Field,
     Force,
     Format,
@@ -48,6 +45,7 @@ from labeldp.release.plan import mechanism_choices
 from labeldp.tables.paths import Target, refuse_same
 
 if TYPE_CHECKING:
+    from labeldp.app.inputs import Rows
     from labeldp.evidence.comparison import Comparison
 
 PAGE_TARGETS = {name: text for name, text in previews.NAMES.items() if name != "curator_mean"}
@@ -179,15 +177,13 @@ def compare(
         ),
     ] = (),
     repeats: Annotated[int, Option(help="Fits of each regressor at each ε: their errors vary by chance.")] = 2,
-    features: Features = (),
-    drop: Drop = (),
-    categories: Categories = (),
+    *,
+    columns: ColumnOptions,
     missing: Missing = "error",
     plot: Annotated[Path | None, Option(help="Draw the curves: a .png, .svg or .pdf file.")] = None,
     as_json: AsJson = False,
     force: Force = False,
     format: Format = None,
-    *,
     dialect: DialectOptions,
     modules: Modules = (),
 ) -> None:
@@ -206,38 +202,47 @@ def compare(
 
     import_modules(modules)
     parse_integer(repeats, "repeats", 1, 100)
-    if plot is not None:
-        if plot.suffix not in (".png", ".svg", ".pdf"):
-            raise ParameterError(Setting("plot"), f" must end in .png, .svg or .pdf, got {plot}")
-        import matplotlib  # noqa: F401
-
-        refuse_same({"the plot": plot}, {"the table": source})
-        Target(str(plot), force).refuse()
-    choices = mechanism_choices()
-    for name in mechanisms:
-        parse_choice(name, "mechanisms", choices)
+    _refuse_plot(plot, source, force=force)
     budgets = sorted({Epsilon(budget) for budget in epsilon})
+    mechanisms = [parse_choice(name, "mechanisms", mechanism_choices()) for name in mechanisms]
     print_status("These labels are treated as PUBLIC: errors are computed from them without noise.", style="bold")
-    columns = {"features": features, "drop": drop, "categories": categories}
     with progress() as bars:
-        rows = read_rows(
-            source, label, columns=columns, missing=missing, format=format, dialect=dialect, progress=bars
-        )
-        print_status(*rows.notes)
+        rows = _read_public(source, label, columns, missing=missing, format=format, dialect=dialect, progress=bars)
         result = compare_table(
             rows.public,
             rows.labels,
             bounds,
             budgets=budgets,
-            mechanisms=mechanisms or choices,
+            mechanisms=mechanisms or mechanism_choices(),
             repeats=repeats,
             progress=bars,
         )
-    tables = _tables(result, label)
-    _show(tables, result.notes(), result.records() if as_json else None)
+    _show(_tables(result, label), result.notes(), result.records() if as_json else None)
     if plot is not None:
         _save(result.plot(label), plot, force=force)
         print_status(f"The curves are in {plot}.")
+
+
+def _read_public(source: str, label: str, columns: Data, **reading: Any) -> Rows:
+    """Read a table whose labels are public."""
+    from labeldp.app.file_job import FileJob
+    from labeldp.app.inputs import Columns, read_rows
+
+    rows = read_rows(FileJob(source=source, labels=(label,), **reading), Columns(**columns))
+    print_status(*rows.notes)
+    return rows
+
+
+def _refuse_plot(plot: Path | None, source: str, *, force: bool) -> None:
+    """Refuse a plot of another format, in another file's place, or without the package that draws it."""
+    if plot is None:
+        return
+    if plot.suffix not in (".png", ".svg", ".pdf"):
+        raise ParameterError(Setting("plot"), f" must end in .png, .svg or .pdf, got {plot}")
+    import matplotlib  # noqa: F401 (an extra)
+
+    refuse_same({"the plot": plot}, {"the table": source})
+    Target(str(plot), force).refuse()
 
 
 NOT_PUBLIC = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
 
@@ -16,21 +16,7 @@ from labeldp.app.cli.shell import hint_prompt, hints_note, notify, print_status,
 from labeldp.app.options import Drop, Field, Labels, LedgerOptions, Modules, ReleaseOptions, Shares, Source
 
 
-@command(
-    "Release",
-    "homes.parquet -o private.parquet --label price --bounds 0 5 --epsilon 1 --ledger budget.db",
-    stopped="Stopped. A table that is there is whole, with its card beside it. What the ledger shows as spent "
-    "stays spent: labels may have been read.",
-)
-def privatize(
-    source: Source,
-    out: Annotated[
-        str, Option("--out", "-o", metavar="OUT", help="The file to write."), Field("Name of the output")
-    ],
-    label: Labels,
-    *,
-    shares: Shares = None,
-    ledger: LedgerOptions,
+def collect_mechanism_options(
     mechanism: Annotated[
         str,
         Option(
@@ -75,6 +61,27 @@ def privatize(
         ),
         Field("Draw each value by itself, without a model of the other columns"),
     ] = True,
+) -> dict[str, Any]:
+    """Return the arguments that say how labels are randomised."""
+    return locals()
+
+
+@command(
+    "Release",
+    "homes.parquet -o private.parquet --label price --bounds 0 5 --epsilon 1 --ledger budget.db",
+    stopped="Stopped. A table that is there is whole, with its card beside it. Charges in the ledger "
+    "stay spent: labels may have been read.",
+)
+def privatize(
+    source: Source,
+    out: Annotated[
+        str, Option("--out", "-o", metavar="OUT", help="The file to write."), Field("Name of the output")
+    ],
+    label: Labels,
+    *,
+    shares: Shares = None,
+    ledger: LedgerOptions,
+    randomisation: Annotated[Any, collect_mechanism_options],
     save_model: Annotated[
         Path | None,
         Option(
@@ -118,12 +125,7 @@ def privatize(
             label=label,
             shares=shares,
             ledger=ledger,
-            mechanism=mechanism,
-            zeta=zeta,
-            epsilon_prior=epsilon_prior,
-            trust=trust,
-            purpose=purpose,
-            model=model,
+            **randomisation,
             save_model=save_model,
             drop=drop,
             shuffle=shuffle,

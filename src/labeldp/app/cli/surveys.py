@@ -16,10 +16,8 @@ from labeldp.app.cli.commands import command
 from labeldp.app.cli.shell import print_result, print_table, progress
 from labeldp.app.options import (
     Bounds,
-    Categories,
+    ColumnOptions,
     DialectOptions,
-    Drop,
-    Features,
     Force,
     Format,
     Label,
@@ -68,7 +66,7 @@ def design(
 
     Releases: nothing. No answer is read, and nothing is spent.
     """
-    from labeldp.app.collection import read_histogram
+    from labeldp.app.histogram_files import read_histogram
     from labeldp.evidence.designs import certainty, design_card, forecast, forecast_table
 
     refuse_same({"the card": out}, {"the prior": public_prior})
@@ -90,7 +88,7 @@ def design(
         + ("as in the prior." if histogram else "that are mostly in the lower half of the bounds.")
         + " Shares are those of ten equal bins. A model is one of ten columns; its error comes on top of what "
         "columns cannot explain.",
-        f"Say on the form: from what is sent, nobody can be more than {percent(certainty(epsilon))} "
+        f"Say on the form: from the answer that is sent, nobody can be more than {percent(certainty(epsilon))} "
         "sure which of two answers you gave, if both were equally likely before.",
         f"Its checksum, for the page: {json.loads(text)['checksum']}",
     )
@@ -116,9 +114,7 @@ def collect(
         Path | None,
         Option(metavar="FILE", help="Write the histogram of the answers: low, high, share. A prior for design."),
     ] = None,
-    features: Features = (),
-    drop: Drop = (),
-    categories: Categories = (),
+    columns: ColumnOptions,
     missing: Missing = "error",
     rows_per_person: RowsPerPerson = 1,
     force: Force = False,
@@ -143,9 +139,7 @@ def collect(
             label=label,
             card_column=card_column,
             histogram=histogram,
-            features=features,
-            drop=drop,
-            categories=categories,
+            **columns,
             missing=missing,
             rows_per_person=rows_per_person,
             force=force,
