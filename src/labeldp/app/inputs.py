@@ -128,8 +128,10 @@ def _gap_rows(table: Any, names: Sequence[str], *, is_allowed: bool) -> Mask:
             f"values are missing in {', '.join(map(repr, incomplete))}: leave these columns out, or, on the "
             "command line, these rows by --missing drop"
         )
-    nowhere = np.zeros(table.num_rows, dtype=np.bool_)
-    return np.logical_or.reduce([nowhere, *gaps.values()], axis=0, dtype=np.bool_)
+    with_gaps = np.zeros(table.num_rows, dtype=np.bool_)
+    for rows in gaps.values():
+        with_gaps |= rows
+    return with_gaps
 
 
 def _gaps(column: Any) -> Mask:

@@ -13,7 +13,8 @@ import numpy as np
 from labeldp._atomic import StrPath, atomic_file, read_regular
 from labeldp._values import Array, Index, Interval, Mask
 from labeldp.accounts.card import Card
-from labeldp.app.inputs import read_rows
+from labeldp.app.file_job import FileJob
+from labeldp.app.inputs import Columns, read_rows
 from labeldp.app.released_table import open_release
 from labeldp.errors import DataError, ParameterError
 from labeldp.evidence.fit_audit import FitAudit, audit_fit, canary_labels
@@ -196,16 +197,8 @@ def _read_model_rows(
     from labeldp.learning.models import load_model  # noqa: PLC0415 (scikit-learn is slow to import)
 
     saved = load_model(path.parent)
-    columns = {"features": saved.encoder.names, "categories": saved.encoder.texts}
-    rows = read_rows(
-        source,
-        label or saved.label,
-        columns=columns,
-        missing="drop",
-        format=format,
-        dialect=dialect,
-        progress=lambda *_: None,
-    )
+    job = FileJob(source=source, labels=(label or saved.label,), missing="drop", format=format, dialect=dialect)
+    rows = read_rows(job, Columns(features=saved.encoder.names, categories=saved.encoder.texts))
     return LearntRows(card, saved.predict(rows.public), rows.labels)
 
 
