@@ -186,6 +186,23 @@ def test_noise_that_hurts_a_small_group_more_is_stated():
     assert "Noise hurts" not in even.summary()
 
 
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.filterwarnings("ignore:Intervals are the full bounds")
+def test_the_stated_widening_is_that_of_intervals_on_average_over_noise():
+    """Five standard errors, and 0.1 for expected counts; the quantile of the plan alone would state 0.44."""
+    rng, half_widths = np.random.default_rng(4), []
+    for draw in range(400):
+        labels = 0.5 + rng.normal(size=100) / 20
+        options = {"model": Constant(0.5), "epsilon": 0.5, "random_state": seeded(draw)}
+        (group,) = intervals(labels, by=np.zeros(100), **options).groups.values()
+        half_widths.append(group.half_width * 20 / 1.645)
+    error = np.std(half_widths) / 20
+    assert abs(np.mean(half_widths) - 1 - group.widening) < 5 * error + 0.1 < 0.6
+    plan = plan_coverage(100, Fraction(1, 2), Fraction(9, 10))
+    assert np.mean(half_widths) - plan.excess / 1.645 > 5 * error + 0.1
+
+
 @pytest.mark.parametrize("by", [None, ["wild", "other"], ["wild"], ["wild", "calm", "calm"], [1, 2]])
 def test_rows_of_a_group_without_calibration_rows_have_no_interval(by):
     groups, labels = grouped_labels(np.random.default_rng(0), 2000)

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from labeldp._values import Array
 from labeldp.exact.integers import DiscreteLaplace
@@ -35,6 +35,9 @@ _SCALES_ABOVE = 20
 
 _MAX_FEWEST = 1 << 26
 """The largest number of rows that `fewest_rows` tries."""
+
+_WIDTH = 20.0
+"""The width of the bounds in standard deviations of residuals, for the expected width of intervals."""
 
 _ROUNDING = 1 - 1e-9
 """A margin larger than rounding errors."""
@@ -76,9 +79,21 @@ class CoveragePlan:
         return width * math.exp2(_OCTAVES * (position / (1 << self.counts) - 1))
 
     def widening(self, coverage: Fraction) -> float:
-        """Return the fraction by which noise is expected to widen intervals, for normal residuals."""
-        without_noise = -float(ndtri(float(1 - coverage) / 2))
-        return self.excess / without_noise - 1
+        """Return the fraction by which noise is expected to widen intervals.
+
+        Residuals are taken to be normal, and the bounds to be `_WIDTH` of their standard deviations wide. All ways
+        that the search can take are weighted by their probability, at the expected numbers of labels outside.
+        """
+        places = range(1, 1 + (1 << self.counts))
+        half_widths = np.array([self.half_width(place, _WIDTH) for place in places])
+        outside = 2 * self.rows * ndtr(-half_widths)
+        passes = _tail(outside + 1 - self.slack, float(self.noise.scale))
+        ends = np.ones(1)
+        for number in range(1, self.counts + 1):
+            step = len(places) >> number
+            passes_middle = passes[step - 1 :: 2 * step]
+            ends = np.column_stack([ends * passes_middle, ends * (1 - passes_middle)]).reshape(-1)
+        return float(ends @ half_widths) / -float(ndtri(float(1 - coverage) / 2)) - 1
 
     @property
     def excess(self) -> float:

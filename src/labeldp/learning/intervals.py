@@ -46,8 +46,8 @@ class GroupWidth:
     rows : int
         The number of calibration rows.
     widening : float
-        The fraction by which noise is expected to widen the intervals, for normal residuals. It follows from rows,
-        ε and coverage alone.
+        The fraction by which noise is expected to widen the intervals, for normal residuals of a twentieth of the
+        bounds' width. It follows from rows, ε and coverage alone.
     full : bool
         True if every interval is the full bounds, which says nothing.
 
