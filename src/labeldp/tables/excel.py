@@ -182,19 +182,24 @@ def _read_sheet(source: SourceFile, dialect: Dialect) -> Sheet:
     hidden = set(chain.from_iterable(range(group.min, group.max + 1) for group in groups))
     del layout, groups  # before the values take as much memory
     sheet = _chosen_sheet(_load(source, stored=True), source.path, dialect)
-    (number, header), *rows = _stored_rows(sheet, formulas, dialect.skip) or [(0, {})]
-    if not header or any((number, column) in formulas for column in header):
-        raise DataError(
-            f"{source.path} has no header, or a formula in it: add one, or replace the formula by its value"
-        )
-    rows = [row for row in rows if row[1].keys() & header.keys()]
-    del rows[max(0, len(rows) - (dialect.skip_last or 0)) :]
+    header, rows = _table_rows(sheet, formulas, source.path, dialect)
     decimal = dialect.decimal or "."
     names = {column: " ".join(_cell_text(cell, decimal).split()) for column, cell in header.items()}
     marks = _column_marks(names, rows, formulas)
     marks["hidden"] = {name for column, name in names.items() if column in hidden}
     lines = [[_cell_text(cells.get(column), decimal) for column in names] for _, cells in rows]
     return Sheet(_as_text(source, dialect, [list(names.values()), *lines]), marks)
+
+
+def _table_rows(
+    sheet: Any, formulas: Formulas, path: Path, dialect: Dialect
+) -> tuple[dict[int, Any], list[SheetRow]]:
+    """Return the cells of the header, and the rows of the table below it; no formula names a column."""
+    (number, header), *rows = _stored_rows(sheet, formulas, dialect.skip) or [(0, {})]
+    if not header or any((number, column) in formulas for column in header):
+        raise DataError(f"{path} has no header, or a formula in it: add one, or replace the formula by its value")
+    rows = [row for row in rows if row[1].keys() & header.keys()]
+    return header, rows[: max(0, len(rows) - (dialect.skip_last or 0))]
 
 
 def _column_marks(names: dict[int, str], rows: list[SheetRow], formulas: Formulas) -> dict[str, set[str]]:
