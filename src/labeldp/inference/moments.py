@@ -124,7 +124,7 @@ class Moments(NamedTuple):
         """The scale of the noise of each sum of squares."""
         return self.window.square_unit / self.epsilon * MAX_ROW_WEIGHT
 
-    def select_squares(self, positions: Sequence[int]) -> Moments:
+    def select(self, positions: Sequence[int]) -> Moments:
         """Return the moments with the squares for some coefficients alone."""
         columns = np.append(0, np.add(positions, 1))
         weights = replace(

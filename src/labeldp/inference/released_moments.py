@@ -118,7 +118,7 @@ class PrivateMoments:
         family.refuse_bounds(bounds)
         formula, positions = self._select(on)
         with np.errstate(all="ignore"):  # strict settings of the user must not lose a release that is paid for
-            design, moments = self.moments.design.select(positions), self.moments.select_squares(positions)
+            design, moments = self.moments.design.select(positions), self.moments.select(positions)
             try:
                 solution = solve(design, moments, family, bounds)
             except NoSolutionError as error:
