@@ -117,8 +117,8 @@ def _clipped_window(design: Design, access: LabelAccess, center: Array, sides: i
     errors = 2 / float(epsilon) * np.sqrt(2.0 * np.arange(1, DISTANCES.size + 1))
     noise = _SLOPE_NOISE * float(np.abs(design.whitened).sum(axis=1).mean()) / float(access.remaining)
     half_width, clipped_total = _best_half_width(tails[:sides], errors, noise)
-    half = int(np.argmax(half_width / 2 >= DISTANCES))
-    if half_width > _MAX_HALF_WIDTH or (tails + errors)[:, half].sum() > _MAX_TAIL * _effective_rows(design):
+    beyond_half = (tails + errors)[:, np.argmax(half_width / 2 >= DISTANCES)].sum()
+    if half_width > _MAX_HALF_WIDTH or beyond_half > _MAX_TAIL * _effective_rows(design):
         return None
     counts = np.append(octaves.sum(axis=0), nearest)[1:]
     return ClipWindow(center, half_width, _variance_within(half_width, counts), clipped_total)

@@ -165,22 +165,27 @@ def _candidates(design: Design, rows: Index, counts: Array) -> list[Candidate]:
     """Return all candidates that leave a system of equations with a solution, compared on a sample of rows."""
     matrix, whitened, row_weights = design.matrix[rows], design.whitened[rows], design.row_weights[rows]
     curvature = counts[:, None] * _curvature(whitened, matrix, row_weights, counts)
+    shares = _INTERCEPT_SHARES if design.size > 1 else (_MEAN_SHARE,)
     candidates = []
     for multiplier in _MULTIPLIERS.tolist():
         slopes = _project_centered(multiplier * whitened, row_weights, counts)
         weights = np.insert(slopes, 0, row_weights / row_weights.max(), axis=1)
         gram = (counts[:, None] * weights).T @ matrix
-        if np.linalg.cond(gram) > _MAX_CONDITION:
-            continue
-        solution = design.rescaling @ np.linalg.inv(gram)
-        label_weights = weights @ solution.T
-        sampling = counts @ label_weights**2
-        bias = np.abs(label_weights.T @ curvature).max(axis=1, initial=0.0)
-        intercept_noise, slope_noise = solution[:, 0] ** 2, (solution[:, 1:] ** 2).sum(axis=1)
-        for share in _INTERCEPT_SHARES if design.size > 1 else (_MEAN_SHARE,):
-            noise = np.vstack([intercept_noise / share**2, slope_noise / (1 - share) ** 2])
-            candidates.append(Candidate(multiplier, share, sampling, noise, bias))
+        if np.linalg.cond(gram) <= _MAX_CONDITION:
+            solution = design.rescaling @ np.linalg.inv(gram)
+            label_weights = weights @ solution.T
+            bias = np.abs(label_weights.T @ curvature).max(axis=1, initial=0.0)
+            sampling = counts @ label_weights**2
+            candidates += [
+                Candidate(multiplier, share, sampling, _noise(solution, share), bias) for share in shares
+            ]
     return candidates
+
+
+def _noise(solution: Array, share: float) -> Array:
+    """Return the variances of coefficients for noise of variance 1: in the intercept's sum, in each other sum."""
+    squares = solution**2
+    return np.vstack([squares[:, 0] / share**2, squares[:, 1:].sum(axis=1) / (1 - share) ** 2])
 
 
 def project(rows: Array) -> Array:

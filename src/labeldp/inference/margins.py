@@ -136,27 +136,36 @@ def joint_test(estimates: Estimates, names: Sequence[str], restrictions: str | S
 
 def _difference(text: str, names: Sequence[str]) -> Array:
     """Return the left side of a restriction less its right side: weights of coefficients, and last a number."""
-    longest_first = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    term = (
-        rf"\s*(?P<sign>[+-]?)\s*(?:(?P<factor>{_NUMBER})\s*\*\s*)?"
-        rf"(?:(?P<name>{longest_first})|(?P<number>{_NUMBER}))\s*(?=[+-]|\Z)"
-    )
-    weights = np.zeros((2, len(names) + 1))
     sides = text.split("=")
-    is_readable = len(sides) == 2 and all(sides) and not any(re.sub(term, "", side) for side in sides)
-    for side, row in zip(sides, weights, strict=False):
-        for match in re.finditer(term, side):
-            size = float(f"{match['sign']}1") * float(match["factor"] or 1) * float(match["number"] or 1)
-            row[names.index(match["name"]) if match["name"] else -1] += size
-    difference = weights[0] - weights[1]
-    if not is_readable or not difference[:-1].any():
+    difference = np.zeros(len(names) + 1)
+    if len(sides) == 2:
+        difference = _weighted_sum(sides[0], names) - _weighted_sum(sides[1], names)
+    if np.isnan(difference).any() or not difference[:-1].any():
         similar = nearest(sides[0].strip(), names)
         raise ParameterError(
             Setting("restrictions"),
             f" are such as 'age = 0, age + 10*age:income = 2', got {text.strip()!r}",
             f": {similar!r}?" if similar else "",
         )
-    return np.asarray(difference)
+    return difference
+
+
+def _weighted_sum(text: str, names: Sequence[str]) -> Array:
+    """Return the weights of coefficients in a sum such as ``2*age - income + 1``, and the number in it last.
+
+    They are NaN where the text is no such sum.
+    """
+    longest_first = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    term = re.compile(
+        rf"\s*(?P<sign>[+-]?)\s*(?:(?P<factor>{_NUMBER})\s*\*\s*)?"
+        rf"(?:(?P<name>{longest_first})|(?P<number>{_NUMBER}))\s*(?=[+-]|\Z)"
+    )
+    is_sum = text and not term.sub("", text)
+    weights = np.full(len(names) + 1, 0.0 if is_sum else np.nan)
+    for match in term.finditer(text):
+        size = float(f"{match['sign']}1") * float(match["factor"] or 1) * float(match["number"] or 1)
+        weights[names.index(match["name"]) if match["name"] else -1] += size
+    return weights
 
 
 def mean_intervals(estimates: Estimates, family: Family, rows: Array, alpha: float) -> Array:

@@ -60,22 +60,26 @@ def choose_square_weights(design: Design, integers: Array, window: ClipWindow, e
     epsilon : float
         The budget of the sums.
     """
-    solution = design.rescaling @ np.linalg.inv(integers.T @ design.matrix)
-    squares = (integers @ solution.T) ** 2
-    profile = squares / squares.mean(axis=0) / design.size
-    noise = 2 * ((solution * (window.width / epsilon * MAX_ROW_WEIGHT)) ** 2).sum(axis=1) / squares.sum(axis=0)
-    noise_ratio = float(design.of_slopes(noise).mean()) / window.residual_variance
-    square_noise = design.size * window.square_unit / epsilon * MAX_ROW_WEIGHT / window.residual_variance
-    label_totals = np.abs(integers).sum(axis=1)
-    penalty = misfit_penalty(design, window)
+    unit = MAX_ROW_WEIGHT / epsilon
+    profile, label_noise = _profile(design, integers, window.width * unit)
+    noise_ratio = label_noise / window.residual_variance
+    square_noise = design.size * window.square_unit * unit / window.residual_variance
+    label_totals, penalty = np.abs(integers).sum(axis=1), misfit_penalty(design, window)
     choices = []
     for linear_share in (0.0,) if window.rough_fit is None else _LINEAR_SHARES:
         limits = _row_limits(window, (1 - linear_share) * label_totals, 0, design.size)
-        for scale in (_SCALES * (limits.max() / profile.sum(axis=1).max())).tolist():
-            error = _squared_error(profile.sum(axis=1), limits, penalty, square_noise, scale)
-            risk = noise_ratio / (1 - linear_share) ** 2 + _VARIANCE_IMPORTANCE * error / (1 + noise_ratio)
-            choices.append((risk, scale, linear_share))
+        error, scale = _best_scale(profile.sum(axis=1), limits, penalty, square_noise)
+        risk = noise_ratio / (1 - linear_share) ** 2 + _VARIANCE_IMPORTANCE * error / (1 + noise_ratio)
+        choices.append((risk, scale, linear_share))
     return SquareWeights(profile, *min(choices)[1:])
+
+
+def _profile(design: Design, integers: Array, noise_scale: float) -> tuple[Array, float]:
+    """Return the profile of squares, and the mean variance of slopes by noise over that by labels."""
+    solution = design.rescaling @ np.linalg.inv(integers.T @ design.matrix)
+    squares = (integers @ solution.T) ** 2
+    noise = 2 * ((solution * noise_scale) ** 2).sum(axis=1) / squares.sum(axis=0)
+    return squares / squares.mean(axis=0) / design.size, float(design.of_slopes(noise).mean())
 
 
 def sums_beside_squares(window: ClipWindow, squares: SquareWeights, integers: Array, reset: Array) -> WeightedSums:
@@ -94,8 +98,8 @@ def sums_beside_squares(window: ClipWindow, squares: SquareWeights, integers: Ar
     return WeightedSums(window, intercept, clipped, weights, linear)
 
 
-def _squared_error(totals: Array, limits: Array, penalty: Array, noise: float, scale: float) -> float:
-    """Return the squared relative error of variances, from noise and from rows that are cut off.
+def _best_scale(totals: Array, limits: Array, penalty: Array, noise: float) -> tuple[float, float]:
+    """Return the least squared relative error of variances, and the scale of profiles that has it.
 
     Parameters
     ----------
@@ -103,12 +107,13 @@ def _squared_error(totals: Array, limits: Array, penalty: Array, noise: float, s
         For each row, the sum of its profile, the largest sum of its weights, and `misfit_penalty`.
     noise : float
         The error by noise of a sum of squares, as a multiple of the variance of a label.
-    scale : float
-        The factor of profiles.
     """
-    visible = np.minimum(scale * totals, limits)
-    cut_off = float(((totals - visible / scale) * penalty).mean())
-    return float((noise / visible.sum()) ** 2) + cut_off**2
+    errors = []
+    for scale in (_SCALES * (limits.max() / totals.max())).tolist():
+        visible = np.minimum(scale * totals, limits)
+        cut_off = float(((totals - visible / scale) * penalty).mean())
+        errors.append((float((noise / visible.sum()) ** 2) + cut_off**2, scale))
+    return min(errors)
 
 
 def misfit_penalty(design: Design, window: ClipWindow) -> Array:
