@@ -147,7 +147,7 @@ def coefficient_cells(regression: Any, alpha: float = 0.05) -> list[list[str]]:
 
 
 def describe_coefficients(regression: Any) -> list[str]:
-    """Return a sentence for each coefficient but the intercept, with its interval.
+    """Return a sentence for each coefficient but the intercept, with its interval; for the mean, if it is alone.
 
     Examples
     --------
@@ -156,11 +156,17 @@ def describe_coefficients(regression: Any) -> list[str]:
     ['One more age: odds × 1.03, 1.01 to 1.05.']
     >>> describe_coefficients(entry)
     ['One more age: +0.03, +0.01 to +0.05.']
+    >>> describe_coefficients({"names": ["Intercept"], "params": [40.25], "conf_int": [[39.5, 41]]})
+    ['The mean: 40.25, with an interval from 39.5 to 41.']
     """
     unit = next((word for word in ("odds", "rate") if f"{word}_ratios" in regression), None)
     sentences = []
     columns = regression["names"], regression["params"], regression.get("conf_int", [])
-    for name, value, ends in list(zip(*columns, strict=False))[1:]:
+    rows = list(zip(*columns, strict=False))
+    if len(rows) == 1 and unit is None:
+        ((_, mean, (low, high)),) = rows
+        return [f"The mean: {number(mean)}, with an interval from {number(low)} to {number(high)}."]
+    for name, value, ends in rows[1:]:
         figures = [_effect(figure, unit) for figure in (value, *ends)]
         sentences.append(
             f"{_change(name)}: {unit + ' × ' if unit else ''}{figures[0]}, {' to '.join(figures[1:])}."

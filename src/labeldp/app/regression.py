@@ -106,7 +106,8 @@ def regress_file(
     columns = _columns(formulas, weights, label)
     with job.declared(), charges_name(label), ExitStack() as stack:
         outputs = {path: stack.enter_context(OutputsAndCard(path, force=job.force)) for path in paths}
-        rows = read_rows(job, columns, complete=True, bounds=bounds, option="on")
+        has_columns = bool(columns.features) or not formulas
+        rows = read_rows(job, columns, complete=has_columns, bounds=bounds, option="on")
         job.report("Fitting")
         request: Data = {
             "epsilon": epsilon,

@@ -148,7 +148,8 @@ class Preview:
         points = self.budgets
         names = self.names
         if self.columns is not None:
-            names["coefficient"] = f"coefficient per SD, {self.columns} columns"
+            coefficient = f"coefficient per SD, {self.columns} columns"
+            names["coefficient"] = coefficient if self.columns else "95 % interval of the mean"
         header = ["", *(f"ε = {rounded_up(point.epsilon)}" for point in points)]
         lines = [["odds grow by up to", *(times(self.rows_per_person * point.epsilon) for point in points)]]
         for name, text in names.items():
@@ -237,7 +238,8 @@ def preview(
     rows_per_person : int
         Rows that one person may have: odds are those on all of them.
     columns : int, optional
-        Number of columns of a regression table: ``coefficient`` is then the ± of its intervals.
+        Number of columns of a regression table: ``coefficient`` is then the ± of its intervals; with 0 columns
+        that of the mean.
     target_error : float, optional
         The error that is needed, in the label's unit, in place of ``epsilon``.
     target : {"label", "hundred", "thousand", "mean", "curator_mean", "score", "coefficient"}
@@ -261,7 +263,7 @@ def preview(
     bounds = LabelBounds(bounds)
     restricted = None if prior is None else Histogram.parse(prior).restricted(*bounds)
     people = parse_integer(rows_per_person, "rows_per_person")
-    size = None if columns is None else parse_integer(columns, "columns")
+    size = None if columns is None else parse_integer(columns, "columns", low=0)
     if size is not None and not 3 * (size + 1) <= rows:
         raise ParameterError(Setting("columns"), f" must be at most a third of the {rows:,} rows, got {size}")
     at = partial(_preview_budget, rows, bounds, prior=restricted, columns=size)

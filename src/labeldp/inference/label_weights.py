@@ -229,6 +229,8 @@ def _curvature(whitened: Array, matrix: Array, row_weights: Array, counts: Array
 def expected_error(rows: int, columns: int, epsilon: float) -> float:
     """Return the standard error of a slope in widths of the bounds, for uncorrelated normal columns.
 
+    Without columns it is that of the mean.
+
     Examples
     --------
     >>> expected_error(100_000, 5, 1.0) < expected_error(10_000, 5, 1.0) < expected_error(10_000, 20, 1.0)
@@ -236,8 +238,9 @@ def expected_error(rows: int, columns: int, epsilon: float) -> float:
     """
     sample = min(rows, max(2000, 10 * columns))
     X = np.random.default_rng(0).normal(size=(sample, columns))
-    candidates = WeightCandidates.of(Design.of(X, [f"x{k}" for k in range(columns)]))
+    design = Design.of(X, [f"x{k}" for k in range(columns)])
+    candidates = WeightCandidates.of(design)
     noise = relative_noise(epsilon) * sample / rows
     candidate = candidates.choose(noise)
     variances = candidate.sampling + noise * candidate.noise.sum(axis=0)
-    return ASSUMED_DEVIATION * math.sqrt(float(variances[1:].mean()) * sample / rows)
+    return ASSUMED_DEVIATION * math.sqrt(float(design.of_slopes(variances).mean()) * sample / rows)

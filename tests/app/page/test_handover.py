@@ -95,6 +95,14 @@ def test_a_model_shows_what_it_uses_and_predicts_tables_of_the_folder_without_th
     assert "rents.model/model.npz" in archive(owner, "rents.model/card.json")
 
 
+def test_a_total_below_a_table_is_not_predicted(owner):
+    released(owner, "model")
+    (owner.site.folder.root / "new.csv").write_text("rooms,town,rent\n1,a,5\n2,b,6\nTotal,,11\n")
+    answer = owner.post("/predict", card="rents.model/card.json", path="new.csv")
+    assert "2 rows" in answer.words
+    assert "Total" not in (owner.site.folder.root / "new.predictions.csv").read_text()
+
+
 @pytest.mark.parametrize("path", ["../rents.xlsx", "rents.model/card.json", "/etc/passwd"])
 def test_predictions_are_for_tables_of_the_folder_only(owner, path):
     released(owner, "model")

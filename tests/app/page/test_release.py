@@ -139,11 +139,24 @@ def test_a_regression_table_is_released_from_ticked_columns_or_a_formula_and_sho
     assert "verified just now: valid" in client.get("/card?name=homes.regression.html.card.json").words
     assert "side[south]" in client.get("/report?card=homes.regression.html.card.json").words
     assert "a regression table of price" in client.get("/releases").words
+    assert "side = south instead of its reference" in done.words
     client.budget(begun, kind="regression", on="rooms + rooms**2")
     assert begun.request.options["on"] == "rooms + rooms**2"
 
 
-@pytest.mark.parametrize("kind", ["table", "model", "regression"])
+def test_the_mean_alone_is_released_though_columns_have_gaps_and_a_regression_asks_about_them(client):
+    begun = ready(client, kind="regression", regressor=[0, 1])
+    assert begun.request is None
+    assert client.problems == ["on"]
+    client.budget(begun, kind="regression", regressor=[0, 1], gaps="yes")
+    assert begun.request.options["missing"] == "drop"
+    words = client.release(ready(client, kind="mean", epsilon=2, missing="drop")).words
+    assert "The mean: " in words
+    assert "the mean" in client.get("/releases").words
+    assert "verified just now: valid" in client.get("/card?name=homes.mean.html.card.json").words
+
+
+@pytest.mark.parametrize("kind", ["table", "mean", "model", "regression"])
 def test_no_file_that_can_be_shared_has_a_label(client, root, kind):
     client.release(ready(client, kind=kind, epsilon=9, regressor=[0]))
     shared = [path for path in root.rglob("*") if path.is_file() and path.name != "homes.csv"]
@@ -306,6 +319,7 @@ def test_nothing_can_be_chosen_again_while_it_is_released(client):
 FIGURES = {
     "statistics": ({"kind": "table", "purpose": "statistics"}, "mean of 100", "model quality"),
     "training": ({"kind": "table", "purpose": "training"}, "model quality", "mean of 100"),
+    "mean": ({"kind": "mean"}, "95 % interval of the mean", "mean of 100"),
     "model": ({"kind": "model"}, "error a score shows", "mean of 100"),
     "regression": ({"kind": "regression"}, "coefficient per SD", "model quality"),
 }

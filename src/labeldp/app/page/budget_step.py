@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
@@ -21,7 +23,7 @@ from labeldp.app.page.site import Site, show
 from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, unfinished_of
 from labeldp.errors import ParameterError
 from labeldp.evidence.previews import Preview, preview
-from labeldp.inference.formula import Formula
+from labeldp.inference.formula import CONSTANT, Formula
 from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.score import plan_test
 from labeldp.learning.score_sums import ScorePlan
@@ -36,27 +38,61 @@ STARTS = {
 }
 """Values of ε to start with, and their use."""
 
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of release.
+
+    Attributes
+    ----------
+    name, ending : str
+        For the names of files.
+    options : tuple of str
+        Options of this kind alone.
+    """
+
+    name: str
+    ending: str
+    options: tuple[str, ...] = ()
+
+
 KINDS = {
-    "table": "private",
-    "model": "model",
-    "regression": "regression",
+    "table": Kind("private", "", ("purpose", "model")),
+    "mean": Kind("mean", ".html"),
+    "model": Kind("model", "", ("label_transform", "score")),
+    "regression": Kind("regression", ".html", ("on", "family")),
 }
-"""Kinds of release, with a word for the names of their files."""
+"""Kinds of release; a table keeps the ending of its source."""
 
-KIND_OPTIONS = {
-    "table": ["purpose", "model"],
-    "model": ["label_transform", "score"],
-    "regression": ["on", "family"],
-}
-"""Options of one kind alone."""
 
-KIND_FIGURES = {
-    "statistics": (("one label", "mean of "), [0]),
-    "training": (("model quality",), [2]),
-    "model": (("error a score shows", "model quality"), [1, 2]),
-    "regression": (("coefficient",), [3]),
+class Forecast(NamedTuple):
+    """The figures of a preview for what is released.
+
+    Attributes
+    ----------
+    beginnings : tuple of str
+        Of the names of its figures.
+    notes : tuple of int
+        Of its notes, by number.
+    target : str
+        The figure that an error is for, unless it is chosen.
+    """
+
+    beginnings: tuple[str, ...]
+    notes: tuple[int, ...]
+    target: str = ""
+
+
+FORECASTS = {
+    "statistics": Forecast(("one label", "mean of "), (0,)),
+    "training": Forecast(("model quality",), (2,)),
+    "mean": Forecast(("95 % interval",), (3,), "coefficient"),
+    "model": Forecast(("error a score shows", "model quality"), (1, 2), "score"),
+    "regression": Forecast(("coefficient",), (3,), "coefficient"),
 }
-"""Figures of a preview by the beginnings of their names, and its notes by number, for what is released."""
+"""Forecasts of kinds of release, and of tables by their purpose."""
+
+GAPS = "Leave out rows with a gap in a column that is used; which rows these are becomes public"
 
 FIELDS = (
     "kind",
@@ -70,6 +106,7 @@ FIELDS = (
     "on",
     "family",
     "regressor",
+    "gaps",
     "ledger",
     "limit",
     "segment",
@@ -97,7 +134,7 @@ def budget_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
     form = FormData([(name, text) for name, texts in typed.items() for text in texts])
     problems = dict(unfinished.problems.get("budget", {}))
     figures = _figures(site.folder, unfinished, form, problems)
-    return {"problems": problems, "ledgers": site.folder.ledgers(), "starts": STARTS, **figures}
+    return {"problems": problems, "ledgers": site.folder.ledgers(), "starts": STARTS, "gaps_tick": GAPS, **figures}
 
 
 def figures_page(request: Request) -> Response:
@@ -111,49 +148,71 @@ def figures_page(request: Request) -> Response:
 def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems: dict[str, str]) -> dict[str, Any]:
     """Return the forecast for the ε of a form, and all costs with it; for an example without one."""
     options = parse_fields(["epsilon", "score", "limit", "segment", "target_error", "target", "purpose"], form, {})
-    book = None
-    with collect_problem(problems, "ledger"):
-        path = folder.target(str(form.get("ledger")))
-        if path.exists():
-            book = Ledger.open(path, create=False)
     kind = str(form.get("kind"))
-    columns = min(len(_regressors(unfinished)), unfinished.rows // 3 - 1) if kind == "regression" else 0
-    plan = preview_of(unfinished, options.get("epsilon", EXAMPLE), columns if columns > 0 else None)
-    topic = options.get("purpose") if kind == "table" else kind
-    names, notes = KIND_FIGURES.get(str(topic), KIND_FIGURES["statistics"])
+    forecast = FORECASTS.get(str(options.get("purpose")) if kind == "table" else kind, FORECASTS["statistics"])
+    columns = _column_count(unfinished, kind)
+    book = _named_ledger(folder, form, problems)
+    plan = preview_of(unfinished, options.get("epsilon", EXAMPLE), columns)
     score = options.get("score") if kind == "model" else None
-    release_cost = group_budget(Budget(plan.budgets[0].epsilon), unfinished.rows_per_person)
-    score_cost = group_budget(
-        Budget(max((score or 0.0) - plan.budgets[0].epsilon, 0.0)), unfinished.rows_per_person
-    )
-    past_cost = Budget(0)
+    costs = _costs(unfinished, plan.budgets[0].epsilon, score or 0.0)
     with collect_problem(problems, "segment"):
-        past_cost = total_of(book.charges if book else (), Scope.parse(segment=options["segment"]).segments)
+        segments = Scope.parse(segment=options["segment"]).segments
+        costs["that the ledger has spent before"] = total_of(book.charges if book else (), segments)
+    total = sum(costs.values(), Budget(0))
     return {
         "book": book,
         "plan": plan,
-        "lines": [line for line in plan.table()[1] if line[0].startswith(names)],
-        "notes": [note for number, note in enumerate(plan.notes()) if number in notes],
-        "odds": odds_figures((past_cost + release_cost + score_cost).epsilon),
-        "costs": {
-            "for this release": release_cost,
-            "for its score, beyond that": score_cost,
-            "that the ledger has spent before": past_cost,
-        },
-        "cautions": plan.cautions(past_cost + score_cost),
-        "reached": _reach_error(unfinished, options, problems),
+        "lines": [line for line in plan.table()[1] if line[0].startswith(forecast.beginnings)],
+        "notes": [note for number, note in enumerate(plan.notes()) if number in forecast.notes],
+        "odds": odds_figures(total.epsilon),
+        "costs": costs,
+        "cautions": plan.cautions(total.minus(costs["for this release"])),
+        "reached": _reach_error(unfinished, options, forecast.target, columns, problems),
         "is_example": "epsilon" not in options,
     }
 
 
-def _reach_error(unfinished: Unfinished, options: Mapping[str, Any], problems: dict[str, str]) -> float | None:
+def _column_count(unfinished: Unfinished, kind: str) -> int | None:
+    """Return the number of columns of a regression table, 0 for the mean alone; None without a table."""
+    if kind not in ("mean", "regression"):
+        return None
+    most = unfinished.rows // 3 - 1
+    columns = min(len(_regressors(unfinished)), most) if kind == "regression" else 0
+    return columns if 0 <= columns <= most else None
+
+
+def _named_ledger(folder: ChosenFolder, form: Form, problems: dict[str, str]) -> Ledger | None:
+    """Return the ledger that a form names, if it is there."""
+    with collect_problem(problems, "ledger"):
+        path = folder.target(str(form.get("ledger")))
+        return Ledger.open(path, create=False) if path.exists() else None
+    return None
+
+
+def _costs(unfinished: Unfinished, epsilon: float, score: float) -> dict[str, Budget]:
+    """Return the costs of a release and of its score."""
+    costs = {"for this release": epsilon, "for its score, beyond that": max(score - epsilon, 0.0)}
+    return {name: group_budget(Budget(cost), unfinished.rows_per_person) for name, cost in costs.items()}
+
+
+def _reach_error(
+    unfinished: Unfinished, options: Mapping[str, Any], target: str, columns: int | None, problems: dict[str, str]
+) -> float | None:
     """Return the least ε that reaches the error that was typed, if one was."""
     if options.get("target_error") is None:
         return None
     with collect_problem(problems, "target_error"):
-        bounds = (unfinished.options or {})["bounds"]
-        error = {"target_error": options["target_error"], "target": options.get("target", "mean")}
-        return preview(rows=unfinished.rows, bounds=bounds, **error).budgets[0].epsilon
+        return (
+            preview(
+                rows=unfinished.rows,
+                bounds=(unfinished.options or {})["bounds"],
+                columns=columns,
+                target_error=options["target_error"],
+                target=target or options.get("target", "mean"),
+            )
+            .budgets[0]
+            .epsilon
+        )
     return None
 
 
@@ -161,7 +220,7 @@ def _suggestions(folder: ChosenFolder, unfinished: Unfinished) -> dict[str, list
     """Return values of fields that suit the table; the ledger is that of its private column, if there is one."""
     label = str(unfinished.label)
     ledgers = [name for name in folder.ledgers() if has_charges(folder.target(name), label, is_named=True)]
-    column = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in label)
+    column = re.sub(r"[^\w-]+", "-", label).strip("-") or "column"
     suggestions = {name: [""] for name in FIELDS}
     suggestions["kind"] = ["table"]
     suggestions["target"] = ["mean"]
@@ -177,11 +236,6 @@ def _regressors(unfinished: Unfinished) -> list[str]:
         if table and name not in table.identifiers and kind not in ("date", "time") and not gaps:
             numbers.append(str(number))
     return numbers
-
-
-def _stem(unfinished: Unfinished) -> str:
-    """Return the beginning of the names of files."""
-    return unfinished.source.name.partition(".")[0] or "table"
 
 
 def preview_of(unfinished: Unfinished, epsilon: float, columns: int | None = None) -> Preview:
@@ -201,31 +255,44 @@ def _parse(
     folder: ChosenFolder, unfinished: Unfinished, form: FormData, problems: dict[str, str]
 ) -> ReleaseRequest | None:
     """Return the request, or collect its problems; the command that carries it out checks everything again."""
-    kind = str(form.get("kind"))
-    if kind not in KINDS:
+    name = str(form.get("kind"))
+    if name not in KINDS:
         raise ParameterError("choose what to release")
+    kind = KINDS[name]
     options = {**(unfinished.options or {}), "label": unfinished.label, "dialect": unfinished.dialect}
-    options |= parse_fields(["epsilon", "limit", "segment", *RECORD, *KIND_OPTIONS[kind]], form, problems)
-    if kind == "regression":
-        with collect_problem(problems, "on"):
-            options["on"] = options.get("on") or _formula(unfinished, form)
-            Formula.parse(options["on"], unfinished.label)
-    else:
-        options["drop"] = unfinished.drop
-    if kind != "table":
-        del options["shuffle"]
-    elif unfinished.overview is not None and not unfinished.overview.columns:
-        options["model"] = False  # there is nothing to learn from
+    options |= parse_fields(["epsilon", "limit", "segment", *RECORD, *kind.options], form, problems)
+    with collect_problem(problems, "on"):
+        _choose_columns(unfinished, form, name, options)
     with collect_problem(problems, "ledger"):
         ledger = folder.target(str(form.get("ledger", "")))
     if problems:
         return None
     format = "csv" if unfinished.header.format == "xlsx" else unfinished.header.format
-    ending = {"table": f".{format}", "model": "", "regression": ".html"}[kind]
-    out = folder.root / folder.free_name(f"{_stem(unfinished)}.{KINDS[kind]}", ending)
-    release = ReleaseRequest(kind, unfinished.source, out, ledger, options.pop("limit"), options)
+    stem = unfinished.source.name.partition(".")[0] or "table"
+    file = folder.free_name(f"{stem}.{kind.name}", f".{format}" if name == "table" else kind.ending)
+    limit = options.pop("limit")
+    release = ReleaseRequest(name, unfinished.source, folder.root / file, ledger, limit, options)
     _check(release, unfinished.rows, problems)
     return None if problems else release
+
+
+def _choose_columns(unfinished: Unfinished, form: FormData, kind: str, options: dict[str, Any]) -> None:
+    """Add the options of public columns for a kind of release, and refuse gaps that a regression cannot have."""
+    columns = unfinished.overview.columns if unfinished.overview else {}
+    if kind != "table":
+        del options["shuffle"]
+    elif not columns:
+        options["model"] = False  # there is nothing to learn from
+    if kind in ("table", "model"):
+        options["drop"] = unfinished.drop
+        return
+    options["on"] = CONSTANT if kind == "mean" else options.get("on") or _formula(list(columns), form)
+    used = Formula.parse(options["on"], unfinished.label).columns
+    incomplete = [name for name in used if name in columns and columns[name][1]]
+    if form.get("gaps"):
+        options["missing"] = "drop"
+    elif incomplete:
+        raise ParameterError(f"values are missing in {', '.join(incomplete)}: leave it out, or tick “{GAPS}”")
 
 
 def _check(release: ReleaseRequest, rows: int, problems: dict[str, str]) -> None:
@@ -235,16 +302,15 @@ def _check(release: ReleaseRequest, rows: int, problems: dict[str, str]) -> None
         problems["limit"] = "A new ledger needs a limit, such as 3: choose the most ε that may ever be spent"
     with collect_problem(problems, "ledger"):
         book = release.open_ledger()
-        with collect_problem(problems, "epsilon", ["segment", *KIND_OPTIONS["model"]]):
+        with collect_problem(problems, "epsilon", ["segment", *KINDS["model"].options]):
             LabelScale.parse(options["bounds"], options.get("label_transform"))
             refuse_overspend(book.limit, book.charges, [release.price])
     with collect_problem(problems, "score"):
         score_of(release, rows)
 
 
-def _formula(unfinished: Unfinished, form: FormData) -> str:
+def _formula(columns: Sequence[str], form: FormData) -> str:
     """Return the columns that were ticked, by number, as a formula."""
-    columns = [] if unfinished.overview is None else list(unfinished.overview.columns)
     ticked = [name for number, name in enumerate(columns) if str(number) in form.getlist("regressor")]
     if not ticked:
         raise ParameterError("choose a column, or write a formula")

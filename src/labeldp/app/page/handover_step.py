@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import quote
 
 import typer
@@ -14,10 +15,12 @@ from labeldp.app.handover import pack_release
 from labeldp.app.model_predictions import predict_file
 from labeldp.app.page.picture import first_rows
 from labeldp.app.page.site import show, site_of
-from labeldp.errors import ParameterError
+from labeldp.errors import DataError, ParameterError
+from labeldp.learning.models import load_model
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.opening import open_table
 from labeldp.tables.overview import count_titles
+from labeldp.tables.tables import Table
 
 
 def archive_page(request: Request) -> Response:
@@ -36,6 +39,16 @@ def folder_form(request: Request, form: FormData) -> Response:
     return Response(status_code=204)
 
 
+def _has_total(table: Table) -> bool:
+    """Test whether the last row of a table looks like a total, which is no row to predict."""
+    rows = sum(batch.num_rows for batch in table.as_text().batches())
+    try:
+        table.refuse_total(rows - 1)
+    except DataError:
+        return True
+    return False
+
+
 def predict_form(request: Request, form: FormData) -> Response:
     """Write predictions of a model for a table of the folder, and show the first ones."""
     folder = site_of(request).folder
@@ -44,8 +57,10 @@ def predict_form(request: Request, form: FormData) -> Response:
         raise ParameterError("only a model predicts")
     source = folder.source(str(form.get("path", "")))
     out = folder.root / folder.free_name(f"{source.name.partition('.')[0]}.predictions", ".csv")
-    dialect = Dialect()
-    dialect = Dialect(skip=count_titles(source, dialect))
+    dialect = Dialect(skip=count_titles(source, Dialect()))
+    columns = set(load_model(card.parent).encoder.names)
+    if _has_total(open_table(source, only=columns, dialect=dialect)):
+        dialect = replace(dialect, skip_last=1)
     result = predict_file(card.parent, source, out, dialect=dialect)
     rows = first_rows(open_table(out, as_written=True))
     return show(request, "predictions", name=folder.name(out), result=result, rows=rows)

@@ -41,11 +41,13 @@ def refuse_without_model(sentence: Message) -> None:
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "table": partial(privatize_file, notice=refuse_without_model),
+    "mean": regress_file,
     "model": fit_file,
     "regression": regress_file,
 }
 OUTPUTS = {
     "table": "The private table",
+    "mean": "The mean, a page",
     "model": "The private model",
     "regression": "The regression table, a page",
 }
@@ -135,9 +137,9 @@ def _draw_result(release: ReleaseRequest, result: Any, card: Card) -> list[Pictu
     """Return pictures and tables of a release, from its files and public columns."""
     if release.kind == "table":
         return draw_table(release.out, card)
-    if release.kind == "regression":
-        return [draw_regression(result.table)]
-    return [draw_model(release.out, release.source, release.options["dialect"])]
+    if release.kind == "model":
+        return [draw_model(release.out, release.source, release.options["dialect"])]
+    return [draw_regression(result.table, card)]
 
 
 @contextmanager
