@@ -36,10 +36,14 @@ NOTES = {
         "outside: a label that is skewed in wide bounds, or that features hardly explain, keeps less."
     ),
     "unknown": "A model: labeldp was measured (its accuracy suite) on too few tables with as many rows × ε.",
-    "alone": "The mean alone: the least noise that it can have. labeldp regress --on 1 releases it with an interval, and up to "
-    "three times that noise.",
-    "coefficient": "The ± of a 95 % interval, of a coefficient per standard deviation (SD) of its column. Labels are assumed to "
-    "differ by a tenth of the bounds' width around the model.",
+    "alone": (
+        "The mean alone: the least noise that it can have. labeldp regress --on 1 releases it with an interval, "
+        "and up to three times that noise."
+    ),
+    "coefficient": (
+        "The ± of a 95 % interval, of a coefficient per standard deviation (SD) of its column. Labels are assumed "
+        "to differ by a tenth of the bounds' width around the model."
+    ),
 }
 """The basis of the figures."""
 

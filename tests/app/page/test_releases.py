@@ -105,6 +105,18 @@ def test_next_months_file_is_released_again_with_all_settings_from_the_same_ledg
     )
 
 
+def test_a_regression_and_a_mean_are_released_again_with_their_columns(client, root):
+    chosen = {"kind": "regression", "on": "rooms + rooms**2 + C(side)", "family": "poisson", "gaps": "yes"}
+    client.release(ready(client, epsilon=9, limit=30, **chosen))
+    client.release(ready(client, kind="mean"))
+    for card, on in (("homes.regression.html", "rooms + rooms**2 + C(`side`)"), ("homes.mean.html", "")):
+        again = client.unfinished(client.post("/again", card=f"{card}.card.json", path="homes.csv"))
+        again.reading.wait()
+        assert (again.drop, again.typed["on"]) == ((), [on])
+        family = "poisson" if on else ""
+        assert (again.typed["kind"], again.typed["family"]) == ([card.split(".")[1]], [family])
+
+
 def test_the_ledger_of_a_column_is_preselected_whatever_its_table_is_called(client, root):
     def suggested():
         begun = client.read("homes.csv", "price")

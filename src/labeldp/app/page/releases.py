@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ def again_form(request: Request, form: FormData) -> Response:
     begun.typed = begun.typed | _settings(card) | ({"ledger": names} if names else {})
     begun.label = private_column(card.content)
     columns = card.content.get("file", {}).get("columns", card.content.get("features"))
-    if columns is not None:
+    if columns is not None and "regression" not in card.content:
         begun.left_out = frozenset(begun.header.names).difference([*columns, str(begun.label)])
     begun.begin(site)
     return go(request, begun.at("table"))
@@ -79,11 +80,14 @@ def _settings(card: Card) -> dict[str, list[str]]:
     """Return the texts of the fields of forms that a card states."""
     content, terms = card.content, card.terms
     epsilon = rounded_up(terms.label_cost.epsilon, 15)
-    kind = "regression" if "regression" in content else {"model": "model"}.get(card.kind, "table")
+    formula = _formula(content["regression"]["names"][1:]) if "regression" in content else None
+    kind = {"model": "model"}.get(card.kind, "table") if formula is None else "regression" if formula else "mean"
     has_score = kind == "model" and any(charge.purpose == "score" for charge in terms.charges)
     is_shuffled = content.get("file", {}).get("row_order") == "shuffled"
     values = {
         "kind": kind,
+        "on": formula,
+        "family": str(content["model"]).removeprefix("private_") if kind == "regression" else None,
         "rows_per_person": terms.rows_per_person,
         "epsilon": epsilon,
         "score": epsilon if has_score else None,
@@ -95,6 +99,26 @@ def _settings(card: Card) -> dict[str, list[str]]:
     }
     typed = {name: ["" if value is None else str(value)] for name, value in values.items()}
     return typed | {"bounds": [f"{bound:.15g}" for bound in terms.bounds[0]]}
+
+
+def _formula(coefficients: Sequence[str]) -> str:
+    """Return the formula of a regression by the names of its coefficients, such as age and region[north].
+
+    Examples
+    --------
+    >>> _formula(["age", "age**2", "region[north]", "region[west]", "unit price", "age:region[west]"])
+    'age + age**2 + C(`region`) + `unit price` + age:C(`region`)'
+    """
+    terms = [":".join(map(_factor, name.split(":"))) for name in coefficients]
+    return " + ".join(dict.fromkeys(terms))
+
+
+def _factor(name: str) -> str:
+    """Return a factor of a formula: a category of a coefficient's level, and odd names in quotes."""
+    column, bracket, _ = name.partition("[")
+    if bracket:
+        return f"C(`{column}`)"
+    return name if re.fullmatch(r"[\w*()]+", name) else f"`{name}`"
 
 
 # ---- one of them ----------------------------------------------------------------------------------------------
