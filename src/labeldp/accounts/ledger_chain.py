@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from labeldp._atomic import StrPath, read_regular
 from labeldp._values import Data
@@ -247,7 +247,7 @@ class Chain:
             partition, is_begun = segments.partition or partition, True
         return partition
 
-    def ids_with(self, ids: dict[str, Any]) -> dict[str, Any]:
+    def ids_with(self, ids: Data) -> Data:
         """Return the kinds and the key of ids; refuse others than those that were used first."""
         for name, kind in ids.items():
             if self.ids.get(name, kind) != kind:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from labeldp._values import Interval
 from labeldp.accounts.budget import Budget, exact_sum, rounded_up
 from labeldp.accounts.numbers import number
 from labeldp.exact.integers import Statistic
@@ -59,7 +60,7 @@ class Figure:
         return max(self.value, 0.0) + 2 * self.standard_error
 
     @property
-    def interval(self) -> tuple[float, float]:
+    def interval(self) -> Interval:
         """The interval of 95 %: 1.96 standard errors to both sides."""
         return self.value - 1.96 * self.standard_error, self.value + 1.96 * self.standard_error
 

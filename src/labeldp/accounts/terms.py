@@ -259,7 +259,7 @@ class Terms:
         """
         return card_format.dump(self.content(**entries), "labeldp.updated-model" if self.fits else schema)
 
-    def joint_content(self, file: Data) -> dict[str, Any]:
+    def joint_content(self, file: Data) -> Data:
         """Return the common entries of the card of several labels, in a file if there is one."""
         return {
             "guarantee": self.guarantee_of(file),
@@ -268,7 +268,7 @@ class Terms:
             "rows": self.rows,
         }
 
-    def content(self, **entries: Any) -> dict[str, Any]:
+    def content(self, **entries: Any) -> Data:
         """Return the entries of a card, but for schema, version and checksum."""
         if self.fits:
             return {**entries, **self.joint_content({}), "fits": [fit.content() for fit in self.fits]}

@@ -16,7 +16,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
-from labeldp._values import Array, Counts, Index, Numbers, Sums
+from labeldp._values import Array, Counts, Index, Interval, Numbers, Sums
 from labeldp.accounts.budget import Charge, Purpose
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.scope import Scope
@@ -45,7 +45,7 @@ class RowIntervals:
     rows: Index = field(repr=False)
     low: Array = field(repr=False)
     width: Array = field(repr=False)
-    limits: tuple[float, float]
+    limits: Interval
 
     def positions(self, labels: Array) -> Array:
         """Return the positions of these rows' labels; a channel clips them to its domain."""

@@ -20,6 +20,7 @@ import numpy as np
 from labeldp._values import (
     EPSILON_RANGE,
     Array,
+    Data,
     Epsilon,
     Interval,
     LabelBounds,
@@ -162,7 +163,7 @@ class Request:
         return share
 
     @property
-    def _window(self) -> dict[str, Any]:
+    def _window(self) -> Data:
         """The options of RPWithPrior that were given."""
         options = {"zeta": self.zeta, "outside": self.outside}
         return {name: value for name, value in options.items() if value is not None}
@@ -242,7 +243,7 @@ class Request:
         """Return the mechanism: the instance that was given, or one designed by its class."""
         if isinstance(self.mechanism, Mechanism):
             return self.mechanism
-        basics: dict[str, Any] = {"bounds": self.bounds, "epsilon": epsilon, "rows": rows}
+        basics: Data = {"bounds": self.bounds, "epsilon": epsilon, "rows": rows}
         return choose_mechanism(self.mechanism, prior, **basics, **self._window)
 
     def refuse_biased(self) -> None:

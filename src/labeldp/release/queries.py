@@ -160,7 +160,7 @@ def count(values: Numbers, bounds: Interval, bins: int) -> Counts:
 class Cells:
     """Equal cells of an interval, in which `LabelAccess` counts labels once for many queries."""
 
-    bounds: tuple[float, float]
+    bounds: Interval
     number: int
 
     @property

@@ -82,25 +82,28 @@ class Dialect:
     skip_last: int | None = None
 
     def __post_init__(self) -> None:
-        parsed: dict[str, object] = {"na": tuple(as_text(word, "na") for word in self.na)}
+        self._set(na=tuple(as_text(word, "na") for word in self.na))
         for name, (marks, text) in _MARKS.items():
             mark = getattr(self, name)
-            parsed[name] = {"tab": "\t", "space": " "}.get(mark, mark)
-            if parsed[name] not in (None, *marks):
+            self._set(**{name: {"tab": "\t", "space": " "}.get(mark, mark)})
+            if getattr(self, name) not in (None, *marks):
                 raise ParameterError(Setting(name), f" must be {text}, not {mark!r}")
         for name in ("skip", "skip_last"):
-            if getattr(self, name) is not None:
-                parsed[name] = parse_integer(getattr(self, name), name, low=0)
+            if (count := getattr(self, name)) is not None:
+                self._set(**{name: parse_integer(count, name, low=0)})
         if self.encoding is not None:
-            parsed["encoding"] = _parse_encoding(self.encoding)
-        for name, value in parsed.items():
-            object.__setattr__(self, name, value)
+            self._set(encoding=_parse_encoding(self.encoding))
         if any("\n" in word or "\r" in word for word in self.na):
             raise ParameterError(Setting("na"), " must be words without line breaks")
         if self.decimal is None and self.thousands in (".", ","):
-            object.__setattr__(self, "decimal", "," if self.thousands == "." else ".")
+            self._set(decimal="," if self.thousands == "." else ".")
         if self.thousands is not None and self.thousands == self.decimal:
             raise ParameterError(Setting("decimal"), " and ", Setting("thousands"), " must differ")
+
+    def _set(self, **fields: object) -> None:
+        """Set fields of this frozen instance."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     def with_defaults(self, format: str) -> Dialect:
         """Return the dialect with the format's defaults in place of None."""
@@ -112,8 +115,7 @@ class Dialect:
     def with_detected(self, **fields: str | None) -> Dialect:
         """Return the dialect with values that the library detected, without validating them again."""
         dialect = copy(self)
-        for name, value in fields.items():
-            object.__setattr__(dialect, name, value)
+        dialect._set(**fields)
         return dialect
 
     def describe(self, format: str) -> str:

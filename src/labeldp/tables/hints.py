@@ -83,9 +83,8 @@ class HintSampler:
         *columns, labels, _ = self._rows.columns
         if len(labels) < FEWEST:
             return []
-        bound_hints = [] if bounds is None else self.bound_hints(bounds)
+        hints = [] if bounds is None else self.bound_hints(bounds)
         ranks = _ranks(labels).astype(np.float64)  # so that a few huge labels do not count for all
-        hints = bound_hints
         if ordered and instability(ranks) < CLOSE:
             hints.append(
                 Message(

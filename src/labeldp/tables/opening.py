@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from labeldp._atomic import StrPath
-from labeldp._values import Array, Mask
+from labeldp._values import Array, Data, Mask
 from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource
 from labeldp.release.names import looks_like_value
@@ -156,7 +156,7 @@ def open_table(
     if only is not None:
         names = _read_header(file, kind, dialect).names
         drop = {*drop, *(name for name in names if name not in only)}
-    reading: dict[str, Any] = {"text": None if as_written else text, "drop": drop}
+    reading: Data = {"text": None if as_written else text, "drop": drop}
     if kind in DELIMITERS:
         return TextTable(file, kind, labels, dialect, **reading)
     if kind == "xlsx":
