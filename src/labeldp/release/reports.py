@@ -112,7 +112,7 @@ class Reports:
         The most reports of one person, whose cost adds up.
     intervals : Intervals, optional
         Of respondents who randomised the position of their answer in an interval of their own, by a mechanism on
-        [0, 1]: `labeldp.learning.survey_rounds` plans them. Such reports are for models.
+        [0, 1]: ``labeldp.learning.survey_rounds`` plans them. Such reports are for models.
 
     Attributes
     ----------
