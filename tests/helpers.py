@@ -36,6 +36,13 @@ def seeded(seed):
         return ldp.exact.SeededWords(seed)
 
 
+class NoNoise:
+    """A source whose words make every coin show tails: all noise is 0."""
+
+    def fill(self, words):
+        words[:] = np.iinfo(np.uint64).max
+
+
 class Chosen:
     """A source that gives the words it was told, and then ``rounding``."""
 

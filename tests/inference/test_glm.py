@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import labeldp as ldp
-from helpers import FALSE_ALARM, seeded
+from helpers import FALSE_ALARM, NoNoise, seeded
 from labeldp.errors import DataError, LabelDPError, NoSolutionError
 from labeldp.inference import RegressionTable
 from labeldp.inference.design import Design
@@ -23,13 +23,6 @@ from labeldp.inference.moments import Moments
 from labeldp.inference.solution import solve
 from labeldp.inference.variance_posterior import VarianceDistribution
 from labeldp.inference.weighted_sums import ClipWindow, People, PersonProducts, WeightedSums
-
-
-class NoNoise:
-    """A source whose words make every coin show tails: all noise is 0."""
-
-    def fill(self, words):
-        words[:] = np.iinfo(np.uint64).max
 
 
 def survey(rows=4000, seed=0):
@@ -59,14 +52,15 @@ def exact_moments(X, labels):
     return design, Moments(design, weights, None, design.matrix.T @ labels, np.zeros(0), np.inf)
 
 
-def maximum_likelihood(X, y, family):
+def maximum_likelihood(X, y, family, weights=1.0):
     """Return the coefficients and their covariance for a dispersion of 1, by iterated least squares."""
     model = np.insert(X, 0, 1.0, axis=1)
-    beta = np.r_[family.link(y.mean()), np.zeros(X.shape[1])]
+    weights = weights * np.ones(len(X))
+    beta = np.r_[family.link(np.average(y, weights=weights)), np.zeros(X.shape[1])]
     for _ in range(50):
         mean = family.mean(model @ beta)
-        information = model.T @ (family.variance(mean)[:, None] * model)
-        beta = beta + np.linalg.solve(information, model.T @ (y - mean))
+        information = model.T @ ((weights * family.variance(mean))[:, None] * model)
+        beta = beta + np.linalg.solve(information, model.T @ (weights * (y - mean)))
     return beta, np.linalg.inv(information)
 
 
@@ -199,6 +193,7 @@ def test_booleans_words_and_numbers_are_the_same_labels():
             (yes.astype("boolean"), {}),
             (words, {"positive": "Yes"}),
             (pd.Series(words, name="answer"), {"positive": "Yes"}),
+            (np.where(yes, "", "no"), {"positive": ""}),
         )
     ]
     assert all(one == same[0] for one in same)
@@ -310,17 +305,6 @@ def test_rows_of_people_beyond_the_most_are_left_out_of_moments():
 # ---- weights of rows --------------------------------------------------------------------------------------------
 
 
-def weighted_maximum_likelihood(X, y, weights, family):
-    """Return the coefficients that solve the weighted score equations."""
-    model = np.insert(X, 0, 1.0, axis=1)
-    beta = np.r_[family.link(np.average(y, weights=weights)), np.zeros(X.shape[1])]
-    for _ in range(50):
-        mean = family.mean(model @ beta)
-        information = model.T @ ((weights * family.variance(mean))[:, None] * model)
-        beta = beta + np.linalg.solve(information, model.T @ (weights * (y - mean)))
-    return beta
-
-
 @pytest.mark.parametrize("family", [OLS, LOGIT, POISSON], ids=lambda family: family.name)
 def test_intervals_cover_weighted_coefficients_of_a_model_that_is_wrong(family):
     """60 runs; detects a coverage of 75 % and lower: unweighted coefficients are elsewhere."""
@@ -330,8 +314,8 @@ def test_intervals_cover_weighted_coefficients_of_a_model_that_is_wrong(family):
     size = 0.1 if family is OLS else 0.4
     mean = {OLS: 0.5, LOGIT: 0.45, POISSON: 1.5}[family] * (1 + size * np.tanh(X[:, 0] + X[:, 0] ** 2 - 0.5))
     high = 12.0 if family is POISSON else 1.0
-    truth = weighted_maximum_likelihood(X, mean, weights, family)
-    unweighted = weighted_maximum_likelihood(X, mean, np.ones(2500), family)
+    truth, _ = maximum_likelihood(X, mean, family, weights)
+    unweighted, _ = maximum_likelihood(X, mean, family)
     for _ in range(60):
         draws = {
             OLS: lambda: np.clip(mean + 0.1 * rng.normal(size=2500), 0, 1),

@@ -17,7 +17,7 @@ from scipy import stats
 
 import labeldp as ldp
 from forged_cards import forged
-from helpers import FALSE_ALARM, paid_access, seeded
+from helpers import FALSE_ALARM, NoNoise, paid_access, seeded
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import LabelDPError
 from labeldp.exact import DiscreteLaplace
@@ -29,13 +29,6 @@ from labeldp.inference.variance_posterior import VarianceDistribution
 from labeldp.inference.weighted_sums import GRID, MAX_ROW_WEIGHT, ClipWindow, WeightedSums, grid_squares
 
 BOUNDS = (0.0, 100.0)
-
-
-class NoNoise:
-    """A source whose words make every coin show tails: all noise is 0."""
-
-    def fill(self, words):
-        words[:] = np.iinfo(np.uint64).max
 
 
 def data(rows=2000, columns=3, noise=8.0, seed=0):
