@@ -153,6 +153,13 @@ def test_the_law_of_many_parts_is_that_of_a_simulation():
         assert share == pytest.approx(alpha, abs=5 * np.sqrt(alpha / 400_000))
 
 
+def test_an_error_that_is_always_0_has_a_law():
+    """Such as that of an effect on probabilities of 1, which divided by 0."""
+    law = NormalLaplaceMixture(VarianceDistribution(np.zeros(1), np.ones(1)), np.zeros(2))
+    assert (law.tail(0.0), law.tail(1e-9)) == (1.0, 0.0)
+    assert 0 <= law.quantile(0.05) < 1e-9
+
+
 # ---- what one label moves -------------------------------------------------------------------------------------
 
 

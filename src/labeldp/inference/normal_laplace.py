@@ -19,6 +19,9 @@ _SPAN = 40.0
 _NEGLIGIBLE = 1e-9
 """Frequencies at which the characteristic function is smaller are left out."""
 
+_MIN_VARIANCE = 1e-300
+"""The variance of an error that is always 0, as of an effect on a probability of 1."""
+
 
 class NormalLaplaceMixture:
     """The distribution of √V · normal + Σ scale · Laplace, computed from its characteristic function.
@@ -42,7 +45,7 @@ class NormalLaplaceMixture:
     """
 
     def __init__(self, variances: VarianceDistribution, scales: Array) -> None:
-        self.variance = variances.mean + float(2 * scales @ scales)
+        self.variance = max(variances.mean + float(2 * scales @ scales), _MIN_VARIANCE)
         step = math.pi / _SPAN
         frequencies = (np.arange(_FREQUENCIES) + 0.5) * step
         squares = frequencies**2 / self.variance
@@ -69,4 +72,6 @@ class NormalLaplaceMixture:
     def quantile(self, alpha: float) -> float:
         """Return the distance that an error exceeds with probability ``alpha``."""
         unit = self.standard_deviation
+        if not math.isfinite(unit):
+            return unit
         return unit * float(brentq(lambda distance: self.tail(distance * unit) - alpha, 0, _SPAN / 2, xtol=1e-9))
