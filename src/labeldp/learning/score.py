@@ -205,7 +205,7 @@ def _note_on_noise(rows: int, most_rows: int) -> str:
     if ratio <= MAX_NOISE_RATIO:
         return ""
     return (
-        f"The group is small: the noise of its errors is {number(ratio, 2)} times that of the largest group, of "
+        f"The group is small: noise in its mean errors is {number(ratio, 2)} times that of the largest group, of "
         f"{most_rows:,} rows."
     )
 
