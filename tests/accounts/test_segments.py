@@ -416,6 +416,19 @@ def test_the_tables_of_ids_are_part_of_what_is_checked_before_a_copy_is_made(pat
         ledger.backup(tmp_path / "copy")
 
 
+@pytest.mark.parametrize("total", ["much", "1/0"])
+def test_a_total_of_a_person_that_is_no_amount_is_damage(path, total):
+    ledger = people_ledger(path)
+    release(ledger, 2, person=["a", "b"])
+    before = rows_of(path)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE people SET value = ?", (total,))
+    for use in (lambda: release(ledger, 1, person=["a"]), lambda: ledger.total_of_person("a")):
+        with pytest.raises(LedgerError, match="damaged"):
+            use()
+    assert rows_of(path) == before
+
+
 def test_a_ledger_of_an_unknown_unit_is_refused(path):
     write_rows(path, chained({"schema": "labeldp.ledger/1", "limit": "3", "id": "0" * 32, "unit": "household"}))
     with pytest.raises(LedgerError):

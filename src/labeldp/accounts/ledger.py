@@ -25,6 +25,7 @@ from labeldp.accounts.budget import (
 )
 from labeldp.accounts.ledger_chain import Book, Chain, Extract, Header, Unit, record_of, write_extract
 from labeldp.accounts.ledger_file import LedgerFile, has_charges
+from labeldp.accounts.ledger_ids import parse_total
 from labeldp.accounts.scope import IdColumn, RowOptions, Scope
 from labeldp.accounts.segments import Segments
 from labeldp.errors import (
@@ -235,7 +236,7 @@ class Ledger(Book):
         self._require_people()
         people = IdColumn.parse([person], "person")
         with self._require_file().ids(people) as ids:
-            return Budget(Fraction(ids.totals(people)[0]))
+            return Budget(parse_total(ids.totals(people)[0]))
 
     def withdraw(self, person: str | int) -> None:
         """Let the labels of a person be used in no further release; past charges stay.

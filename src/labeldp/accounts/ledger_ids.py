@@ -78,7 +78,8 @@ class IdTables:
     def charge(self, people: IdColumn, price: Fraction, reserved: Fraction, limit: Budget | None) -> list[Move]:
         """Add the price of their rows to the totals of people, or refuse; return how many moved."""
         before = list(zip(self.totals(people), people.counts.tolist(), strict=True))
-        moves = [(Fraction(total), rows, count) for (total, rows), count in sorted(Counter(before).items())]
+        accounts = sorted(Counter(before).items())
+        moves = [(parse_total(total), rows, count) for (total, rows), count in accounts]
         over = sum(count for total, rows, count in moves if _passes(total, rows * (price + reserved), limit))
         over += int(self.withdrawn(people).sum())
         if over:
@@ -87,15 +88,18 @@ class IdTables:
                 "their own accounts, or they were withdrawn. Nothing was spent: leave their rows out",
                 option="ledger",
             )
-        after = {(str(total), rows): str(exact_sum([total, rows * price])) for total, rows, _ in moves}
-        accounts = zip(self._hashes(people, "person"), map(after.__getitem__, before), strict=True)
-        self._connection.executemany("INSERT OR REPLACE INTO people VALUES (?, ?)", sorted(accounts))
+        after = {
+            account: str(exact_sum([total, rows * price]))
+            for (account, _), (total, rows, _) in zip(accounts, moves, strict=True)
+        }
+        values = zip(self._hashes(people, "person"), map(after.__getitem__, before), strict=True)
+        self._connection.executemany("INSERT OR REPLACE INTO people VALUES (?, ?)", sorted(values))
         return moves
 
     def exhausted(self, people: IdColumn, price: Fraction, limit: Budget | None) -> Mask:
         """Return the people whose rows would pass a limit, or who were withdrawn."""
         pairs = list(zip(self.totals(people), people.counts.tolist(), strict=True))
-        passes = {(total, rows): _passes(Fraction(total), rows * price, limit) for total, rows in set(pairs)}
+        passes = {(total, rows): _passes(parse_total(total), rows * price, limit) for total, rows in set(pairs)}
         is_over: Mask = np.array([passes[pair] for pair in pairs], dtype=bool)
         return is_over | self.withdrawn(people)
 
@@ -141,6 +145,14 @@ class IdTables:
             digest.update(str(value).encode())
             hashes.append(digest.digest())
         return hashes
+
+
+def parse_total(text: str) -> Fraction:
+    """Return a total of a person; a text that is none is damage."""
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise sqlite3.DatabaseError("a total of a person is no amount") from None
 
 
 def _passes(total: Fraction, amount: Fraction, limit: Budget | None) -> bool:
