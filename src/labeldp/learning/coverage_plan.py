@@ -84,13 +84,13 @@ class CoveragePlan:
         Residuals are taken to be normal, and the bounds to be `_WIDTH` of their standard deviations wide. All ways
         that the search can take are weighted by their probability, at the expected numbers of labels outside.
         """
-        places = range(1, 1 + (1 << self.counts))
-        half_widths = np.array([self.half_width(place, _WIDTH) for place in places])
+        positions = range(1, 1 + (1 << self.counts))
+        half_widths = np.array([self.half_width(position, _WIDTH) for position in positions])
         outside = 2 * self.rows * ndtr(-half_widths)
         passes = _tail(outside + 1 - self.slack, float(self.noise.scale))
         ends = np.ones(1)
         for number in range(1, self.counts + 1):
-            step = len(places) >> number
+            step = len(positions) >> number
             passes_middle = passes[step - 1 :: 2 * step]
             ends = np.column_stack([ends * passes_middle, ends * (1 - passes_middle)]).reshape(-1)
         return float(ends @ half_widths) / -float(ndtri(float(1 - coverage) / 2)) - 1
