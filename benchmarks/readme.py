@@ -61,8 +61,8 @@ def peers(rows: Rows) -> str:
     ours, _, moments, cond_dp, ebm, laplace, _ = (row["squared error, × boosted trees'"] for row in rows)
     return (
         f"on four tables that it was developed on, a model has {ours} times the error of boosted trees without "
-        f"privacy, where a linear model of one noisy X'y has {moments}, Cond-DP {cond_dp}, DP-EBM {ebm}, and boosted "
-        f"trees on labels with Laplace noise {laplace}"
+        f"privacy, where a linear model of one noisy X'y has {moments}, Cond-DP {cond_dp}, DP-EBM {ebm}, and "
+        f"boosted trees on labels with Laplace noise {laplace}"
     )
 
 
