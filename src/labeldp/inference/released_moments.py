@@ -16,7 +16,7 @@ from labeldp.inference.families import LOGIT, OLS, POISSON, Family
 from labeldp.inference.formula import Formula
 from labeldp.inference.moments import Moments
 from labeldp.inference.regression_table import RegressionTable
-from labeldp.inference.remarks import clipping_notes, describe_method
+from labeldp.inference.remarks import describe_method
 from labeldp.inference.solution import solve
 from labeldp.learning.threads import limit_libraries
 
@@ -125,14 +125,13 @@ class PrivateMoments:
                 error.moments = self
                 raise
             estimates = describe_errors(design, moments, solution, bounds)
-        clipping = clipping_notes(moments, solution, bounds)
         return RegressionTable(
             names=design.names,
             label=self.label,
             terms=self.terms,
             estimates=estimates,
             family=family,
-            remarks=describe_method(estimates, family, self.terms, design.row_weights, formula, clipping),
+            remarks=describe_method(moments, solution, estimates, formula, self.terms),
             rows=self.rows,
             row_weights=design.row_weights,
             columns=formula,

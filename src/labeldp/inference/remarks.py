@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from labeldp._values import Array
 from labeldp.accounts.numbers import number
 from labeldp.accounts.terms import Terms
 from labeldp.inference.distribution import Estimates
-from labeldp.inference.families import Family
 from labeldp.inference.formula import Formula
 from labeldp.inference.moments import Moments
 from labeldp.inference.solution import Solution
@@ -47,41 +45,36 @@ _NEARLY_ALL = 0.9
 """A note is made if more than this fraction of fitted values lies at a bound."""
 
 
-def clipping_notes(moments: Moments, solution: Solution, bounds: Pair) -> list[str]:
-    """Return notes on clipped labels, and on fitted values that lie at a bound."""
-    width = bounds[1] - bounds[0]
-    window, fitted = moments.window, solution.fitted
-    notes = []
-    if window.clipped_total:
-        average = width * window.clipped_total / fitted.size
-        notes.append(_TRIMMED.format(number(width * window.half_width), number(average)))
-    for bound, distances in zip(bounds, (fitted, 1 - fitted), strict=True):
-        if solution.family.is_linear and (distances < _NEAR_BOUND).mean() > _NEARLY_ALL:
-            notes.append(_EDGE.format(number(bound)))
-    return notes
-
-
 def describe_method(
-    estimates: Estimates, family: Family, terms: Terms, row_weights: Array, formula: Formula, clipping: list[str]
+    moments: Moments, solution: Solution, estimates: Estimates, formula: Formula, terms: Terms
 ) -> list[str]:
     """Return remarks on the method of a table."""
-    correlation = estimates.correlation
+    is_linear = solution.family.is_linear
     references = ", ".join(f"{name} = {values[0]}" for name, values in formula.levels.items())
-    model = "for equal variances" if family.is_linear else "for the model's variances"
-    remarks = []
-    if np.ptp(row_weights) > 0:
-        remarks.append("Rows have public weights.")
-    if correlation is not None:
-        remarks.append(_CLUSTERED.format(correlation))
-    elif terms.rows_per_person > 1:
-        remarks.append(INDEPENDENT)
-    if references:
-        remarks.append(f"Categories are compared with: {references}.")
-    remarks.append(f"{_ROBUST if family.is_linear else _DISPERSED} {_LAW}")
-    remarks.append(_CLIPPED.format(family.estimand))
-    remarks += clipping
-    if not family.is_linear:
-        remarks.append(EFRON)
+    model = "for equal variances" if is_linear else "for the model's variances"
     ordinary = "hidden by noise" if np.isnan(estimates.ordinary_errors).any() else f"estimated {model}"
-    remarks.append(f"Standard errors without privacy are {ordinary}.")
+    is_known = estimates.correlation is not None
+    remarks = {
+        "Rows have public weights.": np.ptp(moments.design.row_weights) > 0,
+        _CLUSTERED.format(estimates.correlation or 0.0): is_known,
+        INDEPENDENT: terms.rows_per_person > 1 and not is_known,
+        f"Categories are compared with: {references}.": references,
+        f"{_ROBUST if is_linear else _DISPERSED} {_LAW}": True,
+        _CLIPPED.format(solution.family.estimand): True,
+        **_describe_clipping(moments, solution, terms.bounds[0]),
+        EFRON: not is_linear,
+        f"Standard errors without privacy are {ordinary}.": True,
+    }
+    return [remark for remark, is_true in remarks.items() if is_true]
+
+
+def _describe_clipping(moments: Moments, solution: Solution, bounds: Pair) -> dict[str, bool]:
+    """Return remarks on clipped labels, and on fitted values that lie at a bound, and whether they are true."""
+    width = bounds[1] - bounds[0]
+    window, fitted = moments.window, solution.fitted
+    average = width * window.clipped_total / fitted.size
+    remarks = {_TRIMMED.format(number(width * window.half_width), number(average)): window.clipped_total > 0}
+    for bound, distances in zip(bounds, (fitted, 1 - fitted), strict=True):
+        is_near = (distances < _NEAR_BOUND).mean() > _NEARLY_ALL
+        remarks[_EDGE.format(number(bound))] = solution.family.is_linear and is_near
     return remarks
