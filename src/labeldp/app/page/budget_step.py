@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from starlette.datastructures import FormData
@@ -39,34 +38,20 @@ STARTS = {
 """Values of ε to start with, and their use."""
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of release.
-
-    Attributes
-    ----------
-    name, ending : str
-        For the names of files.
-    options : tuple of str
-        Options of this kind alone.
-    """
-
-    name: str
-    ending: str
-    options: tuple[str, ...] = ()
-
-
-KINDS = {
-    "table": Kind("private", "", ("purpose", "model")),
-    "mean": Kind("mean", ".html"),
-    "model": Kind("model", "", ("label_transform", "score")),
-    "regression": Kind("regression", ".html", ("on", "family")),
+KINDS: dict[str, list[str]] = {
+    "table": ["purpose", "model"],
+    "mean": [],
+    "model": ["label_transform", "score"],
+    "regression": ["on", "family"],
 }
-"""Kinds of release; a table keeps the ending of its source."""
+"""Kinds of release, with the options of one kind alone."""
+
+ENDINGS = {"mean": ".html", "model": "", "regression": ".html"}
+"""Endings of files; that of a table is its source's."""
 
 
 class Forecast(NamedTuple):
-    """The figures of a preview for what is released.
+    """Figures of a preview for a release.
 
     Attributes
     ----------
@@ -174,11 +159,9 @@ def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems:
 
 def _column_count(unfinished: Unfinished, kind: str) -> int | None:
     """Return the number of columns of a regression table, 0 for the mean alone; None without a table."""
-    if kind not in ("mean", "regression"):
-        return None
-    most = unfinished.rows // 3 - 1
-    columns = min(len(_regressors(unfinished)), most) if kind == "regression" else 0
-    return columns if 0 <= columns <= most else None
+    counts = {"mean": 0, "regression": len(_regressors(unfinished))}
+    limit = unfinished.rows // 3 - 1
+    return min(counts[kind], limit) if kind in counts and limit >= 0 else None
 
 
 def _named_ledger(folder: ChosenFolder, form: Form, problems: dict[str, str]) -> Ledger | None:
@@ -221,12 +204,12 @@ def _suggestions(folder: ChosenFolder, unfinished: Unfinished) -> dict[str, list
     label = str(unfinished.label)
     ledgers = [name for name in folder.ledgers() if has_charges(folder.target(name), label, is_named=True)]
     column = re.sub(r"[^\w-]+", "-", label).strip("-") or "column"
-    suggestions = {name: [""] for name in FIELDS}
-    suggestions["kind"] = ["table"]
-    suggestions["target"] = ["mean"]
-    suggestions["ledger"] = [*ledgers, f"{column}.ledger.db"][:1]
-    suggestions["regressor"] = _regressors(unfinished)
-    return suggestions
+    return {name: [""] for name in FIELDS} | {
+        "kind": ["table"],
+        "target": ["mean"],
+        "ledger": [*ledgers, f"{column}.ledger.db"][:1],
+        "regressor": _regressors(unfinished),
+    }
 
 
 def _regressors(unfinished: Unfinished) -> list[str]:
@@ -255,23 +238,21 @@ def _parse(
     folder: ChosenFolder, unfinished: Unfinished, form: FormData, problems: dict[str, str]
 ) -> ReleaseRequest | None:
     """Return the request, or collect its problems; the command that carries it out checks everything again."""
-    name = str(form.get("kind"))
-    if name not in KINDS:
+    kind = str(form.get("kind"))
+    if kind not in KINDS:
         raise ParameterError("choose what to release")
-    kind = KINDS[name]
     options = {**(unfinished.options or {}), "label": unfinished.label, "dialect": unfinished.dialect}
-    options |= parse_fields(["epsilon", "limit", "segment", *RECORD, *kind.options], form, problems)
+    options |= parse_fields(["epsilon", "limit", "segment", *RECORD, *KINDS[kind]], form, problems)
     with collect_problem(problems, "on"):
-        _choose_columns(unfinished, form, name, options)
+        _choose_columns(unfinished, form, kind, options)
     with collect_problem(problems, "ledger"):
         ledger = folder.target(str(form.get("ledger", "")))
     if problems:
         return None
-    format = "csv" if unfinished.header.format == "xlsx" else unfinished.header.format
-    stem = unfinished.source.name.partition(".")[0] or "table"
-    file = folder.free_name(f"{stem}.{kind.name}", f".{format}" if name == "table" else kind.ending)
-    limit = options.pop("limit")
-    release = ReleaseRequest(name, unfinished.source, folder.root / file, ledger, limit, options)
+    format = unfinished.header.format.replace("xlsx", "csv")
+    stem, name = unfinished.source.name.partition(".")[0] or "table", "private" if kind == "table" else kind
+    out = folder.root / folder.free_name(f"{stem}.{name}", ENDINGS.get(kind, f".{format}"))
+    release = ReleaseRequest(kind, unfinished.source, out, ledger, options.pop("limit"), options)
     _check(release, unfinished.rows, problems)
     return None if problems else release
 
@@ -287,8 +268,8 @@ def _choose_columns(unfinished: Unfinished, form: FormData, kind: str, options: 
         options["drop"] = unfinished.drop
         return
     options["on"] = CONSTANT if kind == "mean" else options.get("on") or _formula(list(columns), form)
-    used = Formula.parse(options["on"], unfinished.label).columns
-    incomplete = [name for name in used if name in columns and columns[name][1]]
+    formula = Formula.parse(options["on"], unfinished.label)
+    incomplete = [name for name in formula.columns if name in columns and columns[name][1]]
     if form.get("gaps"):
         options["missing"] = "drop"
     elif incomplete:
@@ -302,7 +283,7 @@ def _check(release: ReleaseRequest, rows: int, problems: dict[str, str]) -> None
         problems["limit"] = "A new ledger needs a limit, such as 3: choose the most ε that may ever be spent"
     with collect_problem(problems, "ledger"):
         book = release.open_ledger()
-        with collect_problem(problems, "epsilon", ["segment", *KINDS["model"].options]):
+        with collect_problem(problems, "epsilon", ["segment", *KINDS["model"]]):
             LabelScale.parse(options["bounds"], options.get("label_transform"))
             refuse_overspend(book.limit, book.charges, [release.price])
     with collect_problem(problems, "score"):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -48,7 +47,7 @@ class Picture:
     ----------
     title : str
     sentences : list of str
-        The first says what the image shows.
+        The first describes the image.
     image : str
         Its address; empty without an image.
     rows : list of lists of str
@@ -75,93 +74,61 @@ MEAN_NOTE = (
 _GROUPS_NOTE = "These means cost nothing more. Any other public column, or several at once, works the same way."
 
 
-@dataclass(frozen=True)
-class _Column:
-    """The released values of a table, with the errors of their means unless a model gave them."""
-
-    label: str
-    values: Array
-    bounds: tuple[float, float]
-    accuracy: Accuracy | None
-    prior: Histogram | None
-
-    @classmethod
-    def of(cls, label: str, values: Array, card: Card) -> _Column:
-        """Return the column of a card; values from a model are not for means."""
-        terms, accuracy, prior = card.terms, None, None
-        if "features" not in card.content:
-            prior = terms.priors[0]
-            accuracy = Accuracy.under(terms.mechanisms[0], prior, terms.bounds[0])
-        return cls(label, values, terms.bounds[0], accuracy, prior)
-
-    def error(self, rows: int) -> float:
-        """Return the typical error of a mean."""
-        return float(self.accuracy.error_of_mean(rows)) if self.accuracy else math.nan
-
-    @property
-    def mean(self) -> str:
-        """The mean with its error."""
-        return f"their mean, {number(float(self.values.mean()))} ± {number(self.error(self.values.size), 3)}"
-
-    @property
-    def sentences(self) -> list[str]:
-        """The values in words."""
-        text = f"{self.values.size:,} released values of {self.label}"
-        if self.accuracy is None:
-            return [f"{text}. {_MODEL_NOTE}"]
-        note = self.accuracy.describe_mean(self.values.size)
-        return [f"{text}, and {self.mean}. {note} {_NOISE_NOTE}", *([_PRIOR_NOTE] if self.prior else [])]
-
-    def plot(self, axes: Any) -> None:
-        """Draw the distribution of the values, and of the prior."""
-        axes.axvspan(*self.bounds, color="#1b7a43", alpha=0.13, label="the bounds")
-        rows, edges, _ = axes.hist(self.values, bins=50, color="#0057a3", alpha=0.6, label="released values")
-        if self.prior is not None:
-            counts = self.prior.density * (self.values.size * (edges[1] - edges[0]))
-            axes.stairs(counts, self.prior.nodes, color="#7b3f98", label="likely distribution")
-            axes.set_ylim(0, 1.1 * rows.max())
-        if self.accuracy is not None:
-            axes.axvline(self.values.mean(), color="#b04a00", lw=2, label=self.mean)
-        axes.set(xlabel=self.label, ylabel="rows")
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=9)
-
-    def means(self, categories: Any) -> Iterator[list[str]]:
-        """Yield the mean of each category, with its error."""
-        codes = categories.to_numpy()
-        for category in sorted(pc.unique(categories).to_pylist()):
-            group = self.values[codes == category]
-            error = number(self.error(group.size), 2)
-            yield [category or "missing", f"{group.size:,}", number(float(group.mean())), error]
-
-
 def draw_table(path: Path, card: Card) -> list[Picture]:
     """Return the released values of a table and its first rows, and means by a public column."""
-    label = str(card.content["file"]["column"])
-    names = [label] if card.terms.rows > MOST_ROWS else None  # a large table need not fit into memory
+    label, terms = str(card.content["file"]["column"]), card.terms
+    names = [label] if terms.rows > MOST_ROWS else None  # a large table need not fit into memory
     table = pa.Table.from_batches(list(open_release(path, card, label=label).batches(names)))
     values = label_values(table.column(label).combine_chunks(), allow_missing=True)[0]
-    column = _Column.of(label, values, card)
     rows = first_rows(open_release(path, card, as_written=True))
-    pictures = [Picture("The private column now", column.sentences, draw(column.plot, 3.4), rows)]
-    name = _grouping(table, label)
-    if column.accuracy and name is not None:
-        header = [name, "rows", f"mean {label}", "± (typical error)"]
-        means = column.means(_texts(table, name))
-        pictures.append(Picture(f"Means by {name}", [_GROUPS_NOTE], rows=[header, *means]))
-    return pictures
+    text, mean, groups = f"{values.size:,} released values of {label}", "", list[Picture]()
+    notes = [f"{text}. {_MODEL_NOTE}"]
+    prior = None if "features" in card.content else terms.priors[0]
+    if "features" not in card.content:  # values from a model are not for means
+        accuracy = Accuracy.under(terms.mechanisms[0], prior, terms.bounds[0])
+        mean = "their mean, {} ± {}".format(*_state_mean(values, accuracy, 3))
+        notes = [f"{text}, and {mean}. {accuracy.describe_mean(values.size)} {_NOISE_NOTE}"]
+        groups = _draw_groups(accuracy, label, table, values)
+    if prior is not None:
+        notes.append(_PRIOR_NOTE)
+    plot = partial(_plot_values, values, label, terms.bounds[0], prior, mean)
+    return [Picture("The private column now", notes, draw(plot, 3.4), rows), *groups]
 
 
-def _grouping(table: Any, label: str) -> str | None:
-    """Return the first public column that has few categories, and not one alone."""
+def _state_mean(values: Array, accuracy: Accuracy, digits: int) -> tuple[str, str]:
+    """Return the mean of values and its typical error, as text."""
+    return number(float(values.mean())), number(float(accuracy.error_of_mean(values.size)), digits)
+
+
+def _plot_values(
+    values: Array, label: str, bounds: tuple[float, float], prior: Histogram | None, mean: str, axes: Any
+) -> None:
+    """Draw the distribution of released values, of their prior, and their mean if it is stated."""
+    axes.axvspan(*bounds, color="#1b7a43", alpha=0.13, label="the bounds")
+    rows, edges, _ = axes.hist(values, bins=50, color="#0057a3", alpha=0.6, label="released values")
+    if prior is not None:
+        counts = prior.density * (values.size * (edges[1] - edges[0]))
+        axes.stairs(counts, prior.nodes, color="#7b3f98", label="likely distribution")
+        axes.set_ylim(0, 1.1 * rows.max())
+    if mean:
+        axes.axvline(values.mean(), color="#b04a00", lw=2, label=mean)
+    axes.set(xlabel=label, ylabel="rows")
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=9)
+
+
+def _draw_groups(accuracy: Accuracy, label: str, table: Any, values: Array) -> list[Picture]:
+    """Return the mean of each category of the first public column that has few, with its error."""
     for name in table.schema.names:
-        if name != label and 2 <= len(pc.unique(_texts(table, name))) <= MOST_GROUPS:
-            return str(name)
-    return None
-
-
-def _texts(table: Any, name: str) -> Any:
-    """Return a column as text."""
-    return pc.fill_null(table.column(name).cast(pa.string()), "")
+        categories = pc.fill_null(table.column(name).cast(pa.string()), "")
+        names = sorted(pc.unique(categories).to_pylist())
+        if name == label or not 2 <= len(names) <= MOST_GROUPS:
+            continue
+        rows, codes = [[name, "rows", f"mean {label}", "± (typical error)"]], categories.to_numpy()
+        for category in names:
+            group = values[codes == category]
+            rows.append([category or "missing", f"{group.size:,}", *_state_mean(group, accuracy, 2)])
+        return [Picture(f"Means by {name}", [_GROUPS_NOTE], rows=rows)]
+    return []
 
 
 def draw_model(folder: Path, source: Path, dialect: Dialect) -> Picture:
@@ -173,19 +140,18 @@ def draw_model(folder: Path, source: Path, dialect: Dialect) -> Picture:
         if sum(map(len, rows)) >= MODEL_ROWS:
             break
     importances = saved.importances(pa.Table.from_batches(rows).slice(0, MODEL_ROWS))
-    names = list(importances)[:MOST_GROUPS]
-    changes = [importances[name] for name in names]
+    columns = list(importances.items())[:MOST_GROUPS]
 
     def plot(axes: Any) -> None:
-        axes.barh(names[::-1], changes[::-1], color="#0057a3")
+        axes.barh(*zip(*columns[::-1], strict=True), color="#0057a3")
         axes.set(xlabel=f"typical change of a predicted {saved.label}")
 
     text = (
         f"The typical change of a prediction of {saved.label}, in its unit, if the rows of one public column are "
         "shuffled. It follows from the model alone, and costs nothing."
     )
-    lines = [["column", "typical change"], *([name, number(importances[name], 3)] for name in names)]
-    return Picture("Importance of columns", [text], draw(plot, 1.2 + 0.35 * len(names)), lines)
+    lines = [["column", "typical change"], *([name, number(change, 3)] for name, change in columns)]
+    return Picture("Importance of columns", [text], draw(plot, 1.2 + 0.35 * len(columns)), lines)
 
 
 def first_rows(table: Any) -> list[list[str]]:

@@ -71,28 +71,23 @@ def take_release(site: Site, unfinished: Unfinished, form: FormData, problems: d
 
 def release_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
     """Return the request and its cost; the work, once it began; and its result."""
-    release, work, rows = unfinished.request, unfinished.release, unfinished.rows
+    release, work = unfinished.request, unfinished.release
     if release is None or unfinished.overview is None:
         return unfinished.at("budget")
     state = work.state if work else "ready"  # once: the thread may end while the page is rendered
-    book, segments = release.open_ledger(), release.price.segments
-    past = total_of(book.charges, segments)
+    book = release.open_ledger()
+    past = total_of(book.charges, release.price.segments)
+    ledgers = {name: site.folder.target(name) for name in site.folder.ledgers()}
     return {
         "release": release,
         "work": work,
         "state": state,
         "book": book,
         "past": past,
-        "remaining": book.remaining(release.options["segment"]),
-        "seen": unfinished.overview,
         "odds": odds_figures((past + release.price.budget).epsilon),
         "cautions": preview_of(unfinished, release.options["epsilon"]).cautions(past),
-        "rows": rows,
-        "score": score_of(release, rows),
-        "other_ledgers": note_other_ledgers(
-            book, {name: site.folder.target(name) for name in site.folder.ledgers()}, str(unfinished.label)
-        ),
-        "result": work.result if work and state == "done" else None,
+        "score": score_of(release, unfinished.rows),
+        "other_ledgers": note_other_ledgers(book, ledgers, str(unfinished.label)),
         "tables": site.folder.tables() if release.kind == "model" else [],
     }
 

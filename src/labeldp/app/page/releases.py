@@ -35,6 +35,11 @@ REPORT_POLICY = {
 """A report has its style and its figures inside, and is kept apart from the page: it runs nothing."""
 
 
+def read_card(folder: ChosenFolder, name: str) -> Card:
+    """Return a card of the folder."""
+    return Card.parse(read_card_file(folder.card(name))[1])
+
+
 # ---- all of them ----------------------------------------------------------------------------------------------
 
 
@@ -45,7 +50,7 @@ def releases_page(request: Request) -> Response:
     for name in folder.cards():
         cards[name] = None
         with suppress(*EXPLAINED):
-            cards[name] = card = Card.parse(read_card_file(folder.target(name))[1])
+            cards[name] = card = read_card(folder, name)
             names |= {charge.key: name for charge in card.terms.charges}
     ledgers, problems = _ledgers_in(folder)
     return show(request, "releases", cards=cards, paid=names, ledgers=ledgers, problems=problems)
@@ -63,7 +68,7 @@ def _ledgers_in(folder: ChosenFolder) -> tuple[dict[str, Ledger], dict[str, str]
 def again_form(request: Request, form: FormData) -> Response:
     """Begin a release of another table with all settings of an earlier one, to be checked step by step."""
     site = site_of(request)
-    card = Card.parse(read_card_file(site.folder.card(str(form.get("card", ""))))[1])
+    card = read_card(site.folder, str(form.get("card", "")))
     begun = new_release(site.folder.source(str(form.get("path", "")).strip(" ")))
     ledger = _ledger_of(card, _ledgers_in(site.folder)[0].values())
     names = [] if ledger is None or ledger.path is None else [site.folder.name(Path(ledger.path))]

@@ -18,6 +18,16 @@ from labeldp.app.report.card_report import templates
 from labeldp.app.report.drawing import draw
 from labeldp.errors import LedgerError
 
+LINES = {
+    "label": {"person": "a person with a row in every segment", "label": "a label"},
+    "person": {
+        "person": "the person with the largest total",
+        "label": "a label",
+        "median": "the median person",
+    },
+}
+"""Lines of the drawing, by the unit of the ledger."""
+
 ALTERNATIVE = "The cost of a label, of a person and of each segment after each charge, and the limit."
 
 
@@ -61,7 +71,7 @@ def render_ledger(book: Ledger | Extract) -> str:
     """
     chain = book.chain
     limit = "and there is no limit" if book.limit is None else f"of {book.limit}"
-    spent = f"Spent {book.total} {limit} in {len(chain.charges):,} charges."
+    summary = f"Spent {book.total} {limit} in {len(chain.charges):,} charges."
     balances = replay(book)
     return (
         templates()
@@ -69,7 +79,7 @@ def render_ledger(book: Ledger | Extract) -> str:
         .render(
             name=Path(book.path or "in memory").name,
             time=f"{balances[-1].when:%Y-%m-%d %H:%M} UTC" if balances else "",
-            sentences=[spent, *describe_totals(chain)],
+            sentences=[summary, *describe_totals(chain)],
             image=draw(lambda axes: plot_balances(axes, balances, book), 3.4),
             alternative=ALTERNATIVE,
             segments=_list_segments(chain, book.limit),
@@ -105,20 +115,13 @@ def _time_of(charge: Charge) -> datetime:
 def plot_balances(axes: Any, balances: Sequence[Balance], book: Ledger | Extract) -> None:
     """Draw totals over time, and the limit."""
     times = [balance.when for balance in balances]
-    has_people = book.chain.rules.unit == "person"
-    person = "the person with the largest total" if has_people else "a person with a row in every segment"
-    lines = {person: [balance.person for balance in balances], "a label": [balance.label for balance in balances]}
-    if has_people:
-        lines["the median person"] = [balance.median for balance in balances]
-    for name, values in lines.items():
-        axes.step(times, values, where="post", label=name)
+    for attribute, name in LINES[book.chain.rules.unit].items():
+        axes.step(times, [getattr(balance, attribute) for balance in balances], where="post", label=name)
     latest = {name: charge for charge in book.charges if charge.segments for name in charge.segments.names}
     if latest:
         sums = sums_by_segment(book.charges)[1]
-        places = list(map(_time_of, latest.values()))
-        axes.plot(
-            places, [Budget(sums[name]).epsilon for name in latest], ".", ms=3, color="0.5", label="each segment"
-        )
+        costs = [Budget(sums[name]).epsilon for name in latest]
+        axes.plot(list(map(_time_of, latest.values())), costs, ".", ms=3, color="0.5", label="each segment")
     if book.limit is not None:
         axes.axhline(book.limit.epsilon, color="#b04a00", ls="--", label="the limit")
     axes.set(xlabel="time of the charge (UTC)", ylabel="ε", ylim=(0, None))
@@ -129,10 +132,9 @@ def plot_balances(axes: Any, balances: Sequence[Balance], book: Ledger | Extract
 def _list_segments(chain: Chain, limit: Budget | None) -> list[list[str]]:
     """Return the cost of one row of each segment, and the rest of the limit where it is one of a label."""
     common, sums = sums_by_segment(chain.charges)
-    has_rest = limit is not None and chain.rules.unit == "label"
-    rows = [["segment", "ε", *(["left"] if has_rest else [])]]
-    for name in sums or [""]:
-        total = Budget(common + sums.get(name, Fraction(0)))
-        rest = [rounded_up(limit.minus(total).exact_epsilon)] if limit is not None and has_rest else []
-        rows.append([name or "all rows", rounded_up(total.exact_epsilon), *rest])
-    return rows
+    rows = [["segment", "ε", "left"]]
+    for name, cost in (sums or {"all rows": Fraction(0)}).items():
+        total = Budget(common + cost)
+        remaining = "" if limit is None else rounded_up(limit.minus(total).exact_epsilon)
+        rows.append([name, rounded_up(total.exact_epsilon), remaining])
+    return rows if limit and chain.rules.unit == "label" else [row[:2] for row in rows]
