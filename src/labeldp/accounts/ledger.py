@@ -432,8 +432,9 @@ class Ledger(Book):
 
     def _repr_html_(self) -> str:
         """Show the total and each charge in a notebook."""
-        lines = [f"{charge.budget}  {charge.description}" for charge in self.charges]
-        return f"<pre>{escape(chr(10).join([repr(self), *lines]))}</pre>"
+        limit = "no limit" if self.limit is None else f"{self.remaining()} of {self.limit} left"
+        lines = [f"{charge.budget}  {charge.when[:10]}  {charge.description}" for charge in self.charges]
+        return f"<pre>{escape(chr(10).join([f'{self.total} spent, {limit}', *lines]))}</pre>"
 
 
 def _copy(limit: Budget | None, total: Budget) -> Ledger:
