@@ -95,10 +95,8 @@ def collect_file(
     job = FileJob(source=source, labels=(label,), **options)
     outputs = {"the output": out, "the histogram": histogram}
     refuse_same(outputs, {"the table": source, **{f"the card {path}": path for path in card}})
-    columns = _columns(job, Columns(features, drop, categories), card_column, len(cards))
-    rows = read_rows(job, columns)
-    rows, mechanism = _split_cards(rows, cards, card_column)
-    reports = Reports(rows.labels, mechanism, rows_per_person=job.rows_per_person)
+    columns = Columns(features, drop, categories)
+    rows, reports = _read_reports(job, columns, cards, card_column)
     bins = None if histogram is None else reports.histogram()
     mean = describe_mean(reports)
     job.report("Fitting")
@@ -133,7 +131,16 @@ def _read_card(path: StrPath) -> tuple[str, Mechanism]:
     return json.loads(text)["checksum"], mechanism
 
 
-def _columns(job: FileJob, columns: Columns, card_column: str, cards: int) -> Columns:
+def _read_reports(
+    job: FileJob, columns: Columns, cards: dict[str, Mechanism], card_column: str
+) -> tuple[Rows, Reports]:
+    """Return the rows of a table with their public columns, and the reports in them."""
+    rows = read_rows(job, _with_checksums(job, columns, card_column, len(cards)))
+    rows, mechanism = _split_cards(rows, cards, card_column)
+    return rows, Reports(rows.labels, mechanism, rows_per_person=job.rows_per_person)
+
+
+def _with_checksums(job: FileJob, columns: Columns, card_column: str, cards: int) -> Columns:
     """Return the columns to read, with that of the checksums if the table has it."""
     has_checksums = card_column in table_header(job.source, job.format, dialect=job.dialect).names
     if cards > 1 and not has_checksums:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from labeldp._atomic import StrPath
-from labeldp._values import parse_choice
+from labeldp._values import Data, parse_choice
 from labeldp.accounts.budget import declared
 from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.scope import RowOptions, Scope
+from labeldp.accounts.scope import RowOptions
 from labeldp.errors import Message, ParameterError, Setting
 from labeldp.tables import opening
 from labeldp.tables.dialect import Dialect
@@ -55,14 +55,15 @@ class FileJob:
     source : path-like, or rows of Arrow
     labels : tuple of str
         The private columns.
-    ledger : Ledger or None
+    ledger : Ledger
+        By default one in memory.
     others
         As in `FileOptions`.
     """
 
     source: Any
     labels: tuple[str, ...]
-    ledger: Ledger | None = None
+    ledger: Ledger = field(default_factory=Ledger)
     missing: str = "error"
     rows_per_person: int = 1
     segment: str | None = None
@@ -100,6 +101,10 @@ class FileJob:
         options = {"segment_by": self.segment_by, "id": self.id, "person": self.person}
         return {option: column for option, column in options.items() if column is not None}
 
+    def budget(self, epsilon: float) -> Data:
+        """Return the arguments of a release that costs a label ε."""
+        return {"epsilon": epsilon, "rows_per_person": self.rows_per_person, "ledger": self.ledger}
+
     def report(self, step: str, done: int = 0, total: int | None = None) -> None:
         """Report the progress of a step."""
         if self.progress is not None:
@@ -116,9 +121,8 @@ class FileJob:
 
     def refuse_same(self, outputs: Mapping[str, StrPath | None]) -> None:
         """Refuse a file that would replace the source, the ledger, or another file."""
-        ledger = None if self.ledger is None else self.ledger.path
         source = None if in_memory(self.source) else self.source
-        refuse_same({**outputs, "the ledger": ledger}, {"the source": source})
+        refuse_same({**outputs, "the ledger": self.ledger.path}, {"the source": source})
 
     def open_table(
         self, *, drop: Collection[str] = (), text: Collection[str] = (), as_written: bool = False
@@ -166,20 +170,3 @@ class _NamedColumn:
     def to_pylist(self) -> list[Any]:
         """Return the values."""
         return self.values
-
-
-class ScopeReader:
-    """Reader of the rows of a table that have a label: keeps the columns of ids."""
-
-    def __init__(self, job: FileJob) -> None:
-        self._job = job
-        self._values: dict[str, list[Any]] = {name: [] for name in job.id_columns.values()}
-
-    def add(self, rows: Any) -> None:
-        """Add the next rows, a record batch."""
-        for name, values in self._values.items():
-            values.extend(rows.column(name).to_pylist())
-
-    def scope(self) -> Scope:
-        """Return the scope of all rows."""
-        return Scope.parse(self._job.rows_per_person, **self._job.row_options(self._values))

@@ -28,7 +28,7 @@ from labeldp.accounts.explanation import SUMMARY
 from labeldp.accounts.ledger import Ledger, as_ledger
 from labeldp.accounts.scope import Scope
 from labeldp.accounts.terms import Terms, card_of_labels, join_terms
-from labeldp.app.file_job import FileJob, FileOptions, ScopeReader
+from labeldp.app.file_job import FileJob, FileOptions
 from labeldp.app.file_labels import FileLabels, StreamedLabels, UsedRows, select_rows
 from labeldp.app.released_table import describe_file
 from labeldp.errors import DataError, Message, ParameterError, Setting, WeakModelWarning, warn
@@ -278,12 +278,6 @@ class _TableRelease:
             )
 
     @property
-    def ledger(self) -> Ledger:
-        """The ledger to charge."""
-        assert self.job.ledger is not None  # noqa: S101 (one in memory at least)
-        return self.job.ledger
-
-    @property
     def scope(self) -> Scope:
         """The scope of the rows: one for all labels."""
         return self.requests[0].scope
@@ -301,7 +295,7 @@ class _TableRelease:
             card, terms = self._write(first, release, placement)
         notes = [*table.notes, *release.notes, *first.identifiers.hints()]
         return FileRelease(
-            self.out, terms, card, placement.card, tuple(notes), release.columns_of_models(self.ledger)
+            self.out, terms, card, placement.card, tuple(notes), release.columns_of_models(self.job.ledger)
         )
 
     def _open_table(self) -> Table:
@@ -322,7 +316,8 @@ class _TableRelease:
             return _PaidLabels(self._charge(partial(self._stream, readings)), self.scope)
         deque(first.labels(), maxlen=0)
         price = exact_sum(request.epsilon.exact for request in self.requests)
-        scope = self.ledger.admit(first.ids.scope(), first.count, price)
+        rows = Scope.parse(self.scope.rows_per_person, **self.job.row_options(first.ids))
+        scope = self.job.ledger.admit(rows, first.count, price)
         admitted = replace(self, requests=[request.with_scope(scope) for request in self.requests])
         stream = partial(admitted._stream, later_readings)
         if first.features is None:
@@ -334,7 +329,7 @@ class _TableRelease:
 
     def _charge(self, release: Callable[[int, Request], FileLabels]) -> list[FileLabels]:
         """Charge the ledger for each label, and return the private labels of each."""
-        return charge_in_turn(self.requests, self.job.labels, self.ledger, release)
+        return charge_in_turn(self.requests, self.job.labels, self.job.ledger, release)
 
     def _notify(self, label: str, *pieces: object) -> None:
         """Give notice before the charge; it names the label if there are several."""
@@ -346,7 +341,7 @@ class _TableRelease:
         def read() -> Iterator[Any]:
             return select_rows((labels[:, number] for labels in next(readings)), request.scope.kept)
 
-        return StreamedLabels(LabelStream(read, request, ledger=self.ledger, random_state=self.words), request)
+        return StreamedLabels(LabelStream(read, request, ledger=self.job.ledger, random_state=self.words), request)
 
     def _release_alone(
         self, reason: Message, rows: FeatureRows, stream: Callable[[int, Request], FileLabels]
@@ -367,7 +362,7 @@ class _TableRelease:
         def release(number: int, request: Request) -> FileLabels:
             if number not in means:
                 return stream(number, request)
-            return mean_labels(request, self.job.labels[number], means[number], self.ledger, self.words)
+            return mean_labels(request, self.job.labels[number], means[number], self.job.ledger, self.words)
 
         return _PaidLabels(self._charge(release), self.scope)
 
@@ -388,7 +383,7 @@ class _TableRelease:
         def release(number: int, request: Request) -> FileLabels:
             name = self.job.labels[number]
             with model_saver(self.save_model, features.encoder, name, force=self.job.force) as save:
-                labels = fit_labels(request, features, number, name, self.ledger, self.words)
+                labels = fit_labels(request, features, number, name, self.job.ledger, self.words)
                 save(labels.release)
             releases.append(labels.release)
             return labels
@@ -434,7 +429,8 @@ class _FirstPass:
     rows : TableInput
     writer : TableWriter
         Its place is reserved.
-    ids : ScopeReader
+    ids : dict of list
+        The values of columns of ids, of the rows with their labels.
     features : FeatureRows or None
     identifiers : Identifiers
     count : int
@@ -459,7 +455,8 @@ class _FirstPass:
             dialect=self.rows.table.dialect_for(format),
             reserved=True,
         )
-        self.ids, self.identifiers, self.count = ScopeReader(job), Identifiers(), 0
+        self.ids: dict[str, list[Any]] = {name: [] for name in job.id_columns.values()}
+        self.identifiers, self.count = Identifiers(), 0
         self.features: FeatureRows | None = None
         if work.is_modelled:
             from labeldp.app.label_models import FeatureRows  # noqa: PLC0415 (scikit-learn is slow to import)
@@ -470,7 +467,7 @@ class _FirstPass:
         """Yield the labels, then give the owner hints if something gives labels away."""
         readers = [] if self.features is None else [self.features]
         samplers = [] if self._work.job.hints is None else self.rows.hint_samplers(self._work.words)
-        for labels in self.rows.labels(self._rehearse, readers, self.ids.add, samplers):
+        for labels in self.rows.labels(self._rehearse, readers, self._keep_ids, samplers):
             self.count += len(labels)
             yield labels
         self.identifiers.hints()  # before the charge, as all that can fail
@@ -478,6 +475,11 @@ class _FirstPass:
         for sampler, request in zip(samplers, self._work.requests, strict=False):
             sentences += sampler.hints(ordered=not self._work.is_shuffled, bounds=request.bounds)
         self._work.job.give_hints(sentences)
+
+    def _keep_ids(self, rows: Any) -> None:
+        """Keep the ids of the next rows with their labels, a record batch."""
+        for name, values in self.ids.items():
+            values.extend(rows.column(name).to_pylist())
 
     def _rehearse(self, public: Any) -> None:
         """Try the public part of the next rows."""

@@ -22,6 +22,7 @@ from labeldp.learning.models import SavedModel, columns_text, load_model, reserv
 from labeldp.learning.quality import Risk, terms_with_score
 from labeldp.learning.score import NOT_SCORED, fit_and_score, plan_test
 from labeldp.learning.updates import refuse_other_unit
+from labeldp.tables.feature_encoder import TableEncoder
 from labeldp.tables.memory import refuse_too_large
 from labeldp.tables.writer import refuse_size
 
@@ -129,7 +130,7 @@ def fit_file(
     columns = Columns(features, drop, categories)
     LabelScale.parse(LabelBounds(bounds), label_transform)
     scale: Data = {"bounds": bounds, "label_transform": label_transform}
-    request: Data = {"epsilon": Epsilon(epsilon), "rows_per_person": job.rows_per_person, "ledger": ledger}
+    request = job.budget(Epsilon(epsilon))
     if update is None:
         model = _REGRESSORS[release](**scale, **request)
         return _fit_and_save(model, job, columns, out, score=score, keep_rows=keep_rows)
@@ -177,21 +178,25 @@ def _fit_and_save(
     ):
         rows = read_rows(job, columns, bounds=model.bounds)
         encoder = getattr(model, "encoder_", None) or fit_encoder(rows.public, columns)
-        refuse_too_large(8 * len(rows.labels) * encoder.width)
-        X, notes = encode_rows(encoder, rows, label)
-        columns_text(encoder, label)  # refuses names and values that a model cannot hold
+        X, notes = _encode_for_model(encoder, rows, label)
         if score is not None:
             notes.append(plan_test(len(X), score, model.bounds).describe())
         refuse_size(f"{out}/", LABEL_BYTES * len(X) if isinstance(model, LabelReleaseRegressor) else 0)
         job.report("Fitting")
         risk, error = _fit(model, X, rows, score)
-        summary, cost = _summarize(model, risk)
-        notes += weakness_notes(model)
-        if risk is not None:
-            notes += [f"Measured on rows held out: {risk.summary()}", cost]
-        note = cost or None
-        card = write_model(model, encoder, draft, label=label, note=note, quality=risk, keep_rows=keep_rows)
+        summary, *score_notes = _summarize(model, risk)
+        notes += [*weakness_notes(model), *score_notes]
+        cost = score_notes[-1] if score_notes else None
+        card = write_model(model, encoder, draft, label=label, note=cost, quality=risk, keep_rows=keep_rows)
     return FileFit(Path(out), card, summary, notes, error)
+
+
+def _encode_for_model(encoder: TableEncoder, rows: Rows, label: str) -> tuple[Array, list[str]]:
+    """Return features as numbers, and notes; refuse more than memory or a saved model can hold."""
+    refuse_too_large(8 * len(rows.labels) * encoder.width)
+    X, notes = encode_rows(encoder, rows, label)
+    columns_text(encoder, label)
+    return X, notes
 
 
 def _fit(model: Any, X: Array, rows: Rows, score: float | None) -> tuple[Risk | None, Exception | None]:
@@ -212,15 +217,16 @@ def _fit(model: Any, X: Array, rows: Rows, score: float | None) -> tuple[Risk | 
     return None, None
 
 
-def _summarize(model: Any, risk: Risk | None) -> tuple[str, str]:
-    """Return the summary of a fit, and the cost of its score, empty without one."""
+def _summarize(model: Any, risk: Risk | None) -> list[str]:
+    """Return the summary of a fit, and, if it has a score, notes on that and on its cost."""
     name = type(model).__name__
     if risk is None:
-        return model.terms_.summary("model", model=name), ""
+        return [model.terms_.summary("model", model=name)]
     terms = terms_with_score(model.terms_, risk)
     extra = "nothing" if risk.charge is None else str(risk.charge.budget)
     cost = (
         f"The score on {risk.rows:,} rows held out costs {risk.cost} for these rows, which the model did not use: "
         f"{extra} beyond the model, {terms.cost} in all."
     )
-    return terms.summary("model", model=name, quality=risk.as_data()), cost
+    summary = terms.summary("model", model=name, quality=risk.as_data())
+    return [summary, f"Measured on rows held out: {risk.summary()}", cost]

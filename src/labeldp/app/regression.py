@@ -109,14 +109,9 @@ def regress_file(
         has_columns = bool(columns.features) or not formulas
         rows = read_rows(job, columns, complete=has_columns, bounds=bounds, option="on")
         job.report("Fitting")
-        request: Data = {
-            "epsilon": epsilon,
-            "rows_per_person": job.rows_per_person,
-            "ledger": ledger,
-            **rows.scope,
-        }
-        model: Data = {"bounds": bounds, "family": family, "label": label, "weights": weights}
-        moments = private_moments(rows.public, rows.labels, on=formulas or None, **model, **request)
+        model: Data = {"on": formulas or None, "bounds": bounds, "family": family, "weights": weights}
+        request: Data = {**job.budget(epsilon), **rows.scope, **model}
+        moments = private_moments(rows.public, rows.labels, label=label, **request)
         tables = _estimate(moments, family, formulas or [None], rows.notes)
         for path, output in outputs.items():
             _write_file(path, output, tables, rows.rights, ledger)

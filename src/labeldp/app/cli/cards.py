@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
-from labeldp.accounts.budget import rounded_up, sum_of
+from labeldp.accounts.budget import Charge, rounded_up, sum_of
 from labeldp.accounts.ledger import Ledger, open_book
 from labeldp.accounts.ledger_chain import Extract
 from labeldp.accounts.verification import Check, Verification, verify_card
@@ -143,15 +143,20 @@ def _verify_all(paths: Sequence[Path], ledger: Extract | None, *, as_json: bool)
         ]
         print_json(valid=all(results.values()), cards=cards, epsilon=finite(sum_of(charges).epsilon))
     else:
-        folder = os.path.commonpath([path.absolute().parent for path in results])
-        rows = [[path.absolute().relative_to(folder), *_summary(result)] for path, result in results.items()]
-        print_table(["card", "verdict", "ε", "intended use", "recipient"], rows)
-        print_sums(charges, several=True)
-        cost = f"{sum_of(charges)} for someone whose labels are in all of them" if charges else "no charges"
-        print_result(f"\n{len(valid)} of {counted(len(results), 'card')} valid: {cost}.\n", style="bold")
+        _show_verdicts(results, len(valid), charges)
     codes = {_EXIT_CODES[result.verdict] for result in results.values() if not result.holds}
     if codes:
         raise typer.Exit(min(codes))  # an invalid card outweighs one that cannot be verified
+
+
+def _show_verdicts(results: Mapping[Path, Verification], valid: int, charges: Sequence[Charge]) -> None:
+    """Print a table of verdicts, and the sums of charges."""
+    folder = os.path.commonpath([path.absolute().parent for path in results])
+    rows = [[path.absolute().relative_to(folder), *_summary(result)] for path, result in results.items()]
+    print_table(["card", "verdict", "ε", "intended use", "recipient"], rows)
+    print_sums(charges, several=True)
+    cost = f"{sum_of(charges)} for someone whose labels are in all of them" if charges else "no charges"
+    print_result(f"\n{valid} of {counted(len(results), 'card')} valid: {cost}.\n", style="bold")
 
 
 def _verified_or_refused(path: Path, ledger: Extract | None) -> Verification:
