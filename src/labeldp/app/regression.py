@@ -106,13 +106,13 @@ def regress_file(
     columns = _columns(formulas, weights, label)
     with job.declared(), charges_name(label), ExitStack() as stack:
         outputs = {path: stack.enter_context(OutputsAndCard(path, force=job.force)) for path in paths}
-        has_columns = bool(columns.features) or not formulas
-        rows = read_rows(job, columns, complete=has_columns, bounds=bounds, option="on")
+        is_mean_alone = formulas and not columns.features
+        rows = read_rows(job, columns, complete=not is_mean_alone, bounds=bounds, option="on")
         job.report("Fitting")
         model: Data = {"on": formulas or None, "bounds": bounds, "family": family, "weights": weights}
         request: Data = {**job.budget(epsilon), **rows.scope, **model}
         moments = private_moments(rows.public, rows.labels, label=label, **request)
-        tables = _estimate(moments, family, formulas or [None], rows.notes)
+        tables = _estimate(moments, family, formulas, rows.notes)
         for path, output in outputs.items():
             _write_file(path, output, tables, rows.rights, ledger)
     return FileRegression(outputs[paths[0]].card, tables, rows.notes)
@@ -160,7 +160,7 @@ def _parse_outputs(job: FileJob, out: StrPath | Sequence[StrPath]) -> list[Path]
 
 
 def _estimate(
-    moments: PrivateMoments, family: str, formulas: Sequence[str | None], notes: Sequence[str]
+    moments: PrivateMoments, family: str, formulas: Sequence[str], notes: Sequence[str]
 ) -> list[RegressionTable]:
     """Return a table for each formula, or of all columns, with further notes.
 
@@ -168,7 +168,8 @@ def _estimate(
     """
     tables: list[RegressionTable] = []
     left_out = [note for note in notes if note.startswith(LEFT_OUT)]
-    for formula in formulas:
+    all_columns: list[str | None] = [None]
+    for formula in formulas or all_columns:
         try:
             table: RegressionTable = getattr(moments, family)(formula)
             remarks = left_out
