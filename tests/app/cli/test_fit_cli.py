@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -92,6 +93,13 @@ def test_an_option_that_is_there_twice_is_refused_as_only_the_last_would_count(f
         "fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "a", *options, code=2
     )
     assert not (tmp_path / "a").exists()
+
+
+def test_a_model_learns_on_in_its_place_and_a_new_one_needs_a_place(folder, tmp_path):
+    assert "--out is missing" in said("fit", folder / "homes.parquet", *FIT, code=2)
+    shutil.copytree(folder / "model", tmp_path / "model")
+    run("fit", folder / "homes.parquet", *FIT, "--update", tmp_path / "model")
+    assert labeldp.load_model(tmp_path / "model").card.terms.rows == 800
 
 
 def test_predictions_stay_with_their_rows_over_many_batches(folder, tmp_path):
