@@ -88,6 +88,14 @@ def test_a_coin_compares_a_uniform_number_with_its_probability_until_it_is_decid
     assert not source.words
 
 
+def test_a_number_that_is_exactly_the_probability_is_tails():
+    """Of 2^192 numbers as many are below it as it says, and the first of the others is it."""
+    half = 1 << (BITS - 1)
+    below, at = (Script(as_words(number)) for number in (half - 1, half))
+    assert Coins(below).toss(lambda bits: (1 << (bits - 1), 1 << (bits - 1)))
+    assert not Coins(at).toss(lambda bits: (1 << (bits - 1), 1 << (bits - 1)))
+
+
 # ---- Laplace noise --------------------------------------------------------------------------------------
 
 SCALES = [Fraction(scale) for scale in ("1/500", "1/96", "1/4", "1", "43/32", "2000/17", "1000000000039/7")]
