@@ -71,12 +71,12 @@ def write_canaries(
     columns = {name: pa.nulls(rows, table.schema.field(name).type) for name in drop}
     columns[label] = pa.array(canary_labels(rows, bounds, words))
     for name in public.column_names:
-        chosen = draw_words(rows, words) % np.uint64(public.num_rows)
-        columns[name] = public.column(name).take(pa.array(chosen)).combine_chunks()
+        indices = draw_words(rows, words) % np.uint64(public.num_rows)
+        columns[name] = public.column(name).take(pa.array(indices)).combine_chunks()
     written = table.dialect_for(output_format(str(out)))
     with TableWriter(out, table.schema, None, force, dialect=written) as writer:
-        made = [columns[name] for name in table.schema.names]
-        writer.write(pa.RecordBatch.from_arrays(made, schema=table.schema))
+        arrays = [columns[name] for name in table.schema.names]
+        writer.write(pa.RecordBatch.from_arrays(arrays, schema=table.schema))
     with atomic_file(mark, public=True, replace=force) as draft:
         draft.write_text(sha256(Path(out)), encoding="ascii")
 
@@ -108,11 +108,11 @@ class LearntRows:
 
     def audit_true_labels(self, confidence: float) -> FitAudit:
         """Return the audit of true labels; the result is for the owner's eyes."""
-        learnt, others = self._pairs()
+        learnt, alternative_rows = self._pairs()
         released, labels = self.released[learnt], np.clip(self.labels, *self.card.terms.bounds[0])
-        alternatives = labels[others]
+        alternatives = labels[alternative_rows]
         if self.card.kind == "model":
-            alternatives = released + (alternatives - self.released[others])
+            alternatives = released + (alternatives - self.released[alternative_rows])
         return audit_fit(released, labels[learnt], alternatives, epsilon=self._claim, confidence=confidence)
 
     @property
@@ -128,9 +128,9 @@ class LearntRows:
             raise ParameterError(f"the private labels follow from other columns, too: {INSTEAD}")
         else:
             is_other = np.arange(order.size) % 2 == 1
-        learnt, others = order[~is_other], order[is_other]
-        size = min(learnt.size, others.size)
-        return learnt[:size], others[:size]
+        learnt, alternative_rows = order[~is_other], order[is_other]
+        size = min(learnt.size, alternative_rows.size)
+        return learnt[:size], alternative_rows[:size]
 
     def _held_out(self) -> Index:
         """Return the rows that the model did not learn from."""
@@ -157,7 +157,7 @@ def read_learnt(
     format: str | None,
     dialect: Dialect | None,
 ) -> LearntRows:
-    """Read the labels of a table, and what a model predicts or a release holds in its rows.
+    """Read the labels of a table, and the predictions of a model or the values of a release in its rows.
 
     Parameters
     ----------

@@ -141,12 +141,12 @@ def audit_fit(
     True
     """
     learnt = Labels.parse(labels).values.astype(np.float64)
-    others = _other_canaries(learnt) if alternatives is None else Labels.parse(alternatives).values
+    unlearnt = _other_canaries(learnt) if alternatives is None else Labels.parse(alternatives).values
     numbers = Labels.parse(released).values.astype(np.float64)
-    if not learnt.shape == others.shape == numbers.shape == (learnt.size,):
+    if not learnt.shape == unlearnt.shape == numbers.shape == (learnt.size,):
         raise ParameterError("an audit takes one released number, one label and one alternative for each row")
-    expected = numbers.mean() if alternatives is None else learnt / 2 + others / 2
-    evidence = (learnt - others) * (numbers - expected)
+    expected = numbers.mean() if alternatives is None else learnt / 2 + unlearnt / 2
+    evidence = (learnt - unlearnt) * (numbers - expected)
     evidence = evidence[evidence != 0]
     order = np.argsort(-np.abs(evidence), kind="stable")
     right = np.append(0, np.cumsum(evidence[order] > 0))
