@@ -8,7 +8,7 @@ import pytest
 import labeldp as ldp
 from labeldp.accounts.scope import Scope
 from labeldp.errors import ParameterError
-from labeldp.release.plan import prior_budget
+from labeldp.release.plan import Plan, prior_budget
 
 BOUNDS = (0.0, 5.0)
 PRIOR = ldp.Histogram([0, 1, 2, 5], [3, 2, 1])
@@ -89,3 +89,33 @@ def test_charges_are_for_labels_first_and_then_for_priors():
         ("labels", ldp.Budget(1.5), 2, None),
         ("prior (local)", ldp.Budget(0.5), 2, None),
     ]
+
+
+def test_epsilon_that_sums_leave_to_labels_costs_nothing_more():
+    planned = Plan(request(), 100, Fraction(1, 4), for_sums=Fraction(3, 4))
+    moved = planned.give_to_labels(Fraction(1, 2))
+    assert (moved.for_labels, moved.for_sums) == (Fraction(3, 4), Fraction(1, 4))
+    assert (moved.request, moved.rows) == (planned.request, planned.rows)
+
+
+@pytest.mark.parametrize("trust", ["curator", "local"])
+def test_a_prior_alone_is_charged_for_the_rows_of_a_person_and_their_segment(trust):
+    ledger = ldp.Ledger()
+    how = {"epsilon": 0.5, "bounds": BOUNDS, "rows_per_person": 3, "segment": "May", "trust": trust}
+    prior = ldp.estimate_prior(np.linspace(*BOUNDS, 400), ledger=ledger, **how)
+    (charge,) = ledger.charges
+    assert charge.budget == ldp.Budget(1.5)
+    assert charge.segments.names == ("May",)
+    assert prior.origin.charge == charge
+    ldp.estimate_prior(np.linspace(*BOUNDS, 400), ledger=ledger, **how | {"segment": "June"})
+    assert ledger.total == ldp.Budget(1.5)  # a label is in one segment
+    assert bool(prior.origin.statistics) == (trust == "curator")
+
+
+def test_a_prior_alone_is_on_the_account_of_each_person(tmp_path):
+    ledger = ldp.Ledger.open(tmp_path / "ledger.db", limit=ldp.Budget(2), unit="person")
+    people = ["Ann", "Ann", *(f"person {row}" for row in range(398))]
+    how = {"epsilon": 0.5, "bounds": BOUNDS, "ledger": ledger}
+    ldp.estimate_prior(np.linspace(*BOUNDS, 400), person=people, **how)
+    totals = [ledger.total_of_person(person) for person in ("Ann", "person 1", "nobody")]
+    assert totals == [ldp.Budget(1.0), ldp.Budget(0.5), ldp.Budget(0)]
