@@ -76,6 +76,8 @@ def _name(row: Any, *without: str) -> str:
 def _overview(over: Any, above: Any) -> Iterator[str]:
     """Yield a table with a line for each table of data, and a column for each method and ε."""
     both = over.merge(above[[*KEY, "ratio"]], on=KEY, how="left", suffixes=("", "_trees"))
+    if both.label[both.label != ""].nunique() == 1:
+        both["label"] = ""  # one version of the library needs no name
     both["column"] = [_name(row, "table") for row in both.itertuples()]
     columns = list(dict.fromkeys(both.sort_values(["method", "label", "loose", "rows", "epsilon"]).column))
     rows = [["**geometric mean**", *(f"**{_cell(both[both.column == column])}**" for column in columns)]]
