@@ -200,11 +200,10 @@ def project(rows: Array) -> Array:
     if not rows.size:
         return rows
     sizes = np.abs(rows)
-    descending = -np.sort(-sizes, axis=1)
-    excess = np.cumsum(descending, axis=1) - 1
-    nonzero = np.maximum((descending * np.arange(1, rows.shape[1] + 1) > excess).sum(axis=1), 1)
-    threshold = np.maximum(excess[np.arange(len(rows)), nonzero - 1] / nonzero, 0)
-    return np.asarray(np.sign(rows) * np.maximum(sizes - threshold[:, None], 0))
+    totals = np.cumsum(-np.sort(-sizes, axis=1), axis=1)
+    thresholds = (totals - 1) / np.arange(1, rows.shape[1] + 1)  # the right one is the largest
+    threshold = thresholds.max(axis=1, keepdims=True).clip(0)
+    return np.asarray(np.sign(rows) * np.maximum(sizes - threshold, 0))
 
 
 def _project_centered(rows: Array, row_weights: Array, counts: Array) -> Array:
