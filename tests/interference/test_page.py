@@ -77,6 +77,12 @@ def regressed(given):
     return visitor.answers
 
 
+def averaged(given):
+    visitor = Visitor()
+    visitor.release(visitor.read(), kind="mean", epsilon=9)
+    return visitor.answers
+
+
 def refused(given):
     visitor = Visitor()
     visitor.read()
@@ -94,14 +100,17 @@ def statuses(observed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("act", [released, fitted, regressed])
+@pytest.mark.parametrize("act", [released, fitted, regressed, averaged])
 def test_nothing_that_the_page_answers_or_writes_depends_on_labels(act, tmp_path):
     first = assert_same(way(act), *CHANGES["all rows"], tmp_path)
     assert set(statuses(first).values()) == {200}
-    written = {released: "table.private.csv", fitted: "table.model/card.json", regressed: "table.regression.html"}[
-        act
-    ]
-    assert {"book.db", written} <= set(first.files)
+    written = {
+        released: "table.private.csv",
+        fitted: "table.model/card.json",
+        regressed: "table.regression.html",
+        averaged: "table.mean.html",
+    }
+    assert {"book.db", written[act]} <= set(first.files)
     assert first.stdout == first.stderr == b""
 
 

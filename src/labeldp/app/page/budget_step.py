@@ -207,6 +207,7 @@ def _suggestions(folder: ChosenFolder, unfinished: Unfinished) -> dict[str, list
     return {name: [""] for name in FIELDS} | {
         "kind": ["table"],
         "target": ["mean"],
+        "family": ["logit" if (unfinished.options or {})["bounds"] == (0, 1) else "ols"],
         "ledger": [*ledgers, f"{column}.ledger.db"][:1],
         "regressor": _regressors(unfinished),
     }
