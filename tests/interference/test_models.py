@@ -318,6 +318,7 @@ def scored(labels):
     X, by = features(labels.size), np.where(np.arange(labels.size) % 3, "many", "few")
     risks = [
         ldp.private_score(PUBLIC, X, labels, **how),
+        ldp.private_score(PUBLIC, X, labels, r2=True, **how),
         *private_scores(PUBLIC, X, labels, by=by, **how).values(),
     ]
     return [ledger, *((risk, risk.summary(), repr(risk), risk.as_data()) for risk in risks)]

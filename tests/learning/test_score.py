@@ -47,6 +47,18 @@ def test_a_score_is_the_error_on_fresh_labels_for_its_price():
         score(epsilon=0.6, ledger=ledger)
 
 
+def test_r2_compares_with_the_mean_prediction_and_is_paid_from_the_same_epsilon():
+    ledger = ldp.Ledger(limit=ldp.Budget(4.0))
+    risk = score(epsilon=4.0, r2=True, ledger=ledger)
+    predicted = np.clip(MODELS["good"].predict(X), *BOUNDS)
+    truth = 1 - np.mean((predicted - Y) ** 2) / np.mean((predicted.mean() - Y) ** 2)
+    assert abs(risk.figures["r2"].value - truth) < 2 * risk.figures["r2"].standard_error < 0.5
+    assert risk.cost == ledger.total == ldp.Budget(4.0)
+    assert [statistic.epsilon for statistic in risk.statistics] == [2, 2]
+    assert "R²" in risk.summary()
+    assert "r2" not in score(rows=slice(100), epsilon=0.5, r2=True).figures  # noise hides the labels' variance
+
+
 def test_groups_are_scored_for_one_charge_each_by_its_own_rows():
     """Six standard errors of noise and chance: the north is two units off, the south right but for its noise."""
     ledger, region = ldp.Ledger(), np.where(np.arange(ROWS) % 3 == 0, "north", "south")

@@ -25,8 +25,9 @@ class Risk:
     figures : dict of Figure
         The mean squared error ``"mse"``, its root ``"rmse"``, in the label's unit, and the mean absolute error
         ``"mae"``; or, where errors were clipped, ``"rmse_limit"``, the root with rare errors that noise may
-        hide, at most. No error is negative. Where a value is at most twice its standard error, only its limit
-        says something (`Figure.limit`), and that is what texts show.
+        hide, at most. ``"r2"``, where it was asked for, is the share of the squared error of the mean prediction
+        that the model avoids. No error is negative. Where an error is at most twice its standard error, only its
+        limit says something (`Figure.limit`), and that is what texts show.
     rows : int
         Rows that it was measured on.
     secure : bool

@@ -47,6 +47,7 @@ def private_score(
     *,
     epsilon: float,
     bounds: tuple[float, float],
+    r2: bool = False,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     random_state: int | WordSource | None = None,
@@ -72,6 +73,9 @@ def private_score(
         For all figures together.
     bounds : (lo, hi)
         Public bounds of the label. Never read them off the data.
+    r2 : bool
+        Measure R² over the mean prediction too. Half of ε pays for it, so the noise of all figures doubles. It is
+        left out where noise hides it.
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
@@ -110,6 +114,7 @@ def private_score(
         by=None,
         epsilon=epsilon,
         bounds=bounds,
+        r2=r2,
         ledger=ledger,
         rows_per_person=rows_per_person,
         random_state=random_state,
@@ -126,6 +131,7 @@ def private_scores(
     by: ArrayLike | None,
     epsilon: float,
     bounds: tuple[float, float],
+    r2: bool = False,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     random_state: int | WordSource | None = None,
@@ -140,7 +146,7 @@ def private_scores(
     ----------
     by : array-like or None
         The public group of each row; None if all rows are one group.
-    model, X, y, epsilon, bounds, ledger, rows_per_person, random_state, **rows
+    model, X, y, epsilon, bounds, r2, ledger, rows_per_person, random_state, **rows
         As in `private_score`.
 
     Returns
@@ -176,7 +182,7 @@ def private_scores(
         epsilon=budget,
         harm="and a score would be too good; keep rows out of the fit, and score those",
     )
-    plans = _plan_groups(held_out, bounds)
+    plans = _plan_groups(held_out, bounds, r2=r2)
     largest = max(plans.values(), key=lambda plan: plan.rows)
     (charge,) = largest.charges(held_out.scope)
     fit_charges = _fit_charges(model)
@@ -189,13 +195,13 @@ def private_scores(
     return held_out.measure(charge, resolve_source(random_state), measure)
 
 
-def _plan_groups(held_out: HeldOutRows, bounds: LabelBounds) -> dict[Any, ScorePlan]:
+def _plan_groups(held_out: HeldOutRows, bounds: LabelBounds, *, r2: bool) -> dict[Any, ScorePlan]:
     """Return the plan of the score of each group, for predictions clipped to the bounds."""
     predicted = np.clip(held_out.predicted, *bounds)
     largest_error = float(max(predicted.max() - bounds[0], bounds[1] - predicted.min()))
     plans = {}
     for name, rows in held_out.groups.items():
-        plans[name] = ScorePlan.of(rows.size, held_out.epsilon, bounds, largest_error)
+        plans[name] = ScorePlan.of(rows.size, held_out.epsilon, bounds, largest_error, has_reference=r2)
     return plans
 
 
@@ -222,6 +228,7 @@ def fit_and_score(
     y: Any,
     *,
     epsilon: float,
+    r2: bool = False,
     test_size: float = TEST_SIZE,
     random_state: int | WordSource | None = None,
     **rows: Unpack[RowOptions],
@@ -243,6 +250,8 @@ def fit_and_score(
         Private labels.
     epsilon : float
         For the score, all figures together: the cost of the rows that are held out.
+    r2 : bool
+        Measure R² too, as in `private_score`.
     test_size : float
         The share of rows to hold out.
     random_state : None, int or source of words
@@ -289,7 +298,7 @@ def fit_and_score(
     dearest = max(Epsilon(epsilon).exact, Epsilon(regressor.epsilon).exact)
     scope = regressor._get_ledger().admit(scope, labels.size, dearest)
     X, y, labels = take_kept(scope, X), take_kept(scope, y), scope.select(labels)
-    plan = plan_test(labels.size, epsilon, regressor.bounds, test_size)
+    plan = plan_test(labels.size, epsilon, regressor.bounds, test_size, r2=r2)
     if not can_split(scope, plan.rows, labels.size):
         raise ParameterError(
             f"one person has {scope.rows_per_person:,} of {labels.size:,} rows, too many to hold some out: "
@@ -354,7 +363,9 @@ def _refuse_other_fits(model: Any, charges: Sequence[Charge], epsilon: Fraction)
         raise ParameterError("the ledger was charged for more than one fit, and the card of a model is of one")
 
 
-def plan_test(rows: int, epsilon: float, bounds: tuple[float, float], test_size: float = TEST_SIZE) -> ScorePlan:
+def plan_test(
+    rows: int, epsilon: float, bounds: tuple[float, float], test_size: float = TEST_SIZE, *, r2: bool = False
+) -> ScorePlan:
     """Return the plan of a score on rows held out; all predictions will lie inside the bounds.
 
     Examples
@@ -366,7 +377,8 @@ def plan_test(rows: int, epsilon: float, bounds: tuple[float, float], test_size:
         raise ParameterError(Setting("test_size"), f" must lie in (0, 1), such as 0.1, got {test_size}")
     if rows < FEWEST_ROWS:
         raise DataError(f"{rows} rows are too few to hold some out: leave the score out, or give {FEWEST_ROWS}")
-    return ScorePlan.of(max(int(rows * test_size), 1), as_fraction(Epsilon(epsilon)), LabelBounds(bounds))
+    scored = max(int(rows * test_size), 1)
+    return ScorePlan.of(scored, as_fraction(Epsilon(epsilon)), LabelBounds(bounds), has_reference=r2)
 
 
 def can_split(scope: Scope, test_rows: int, rows: int) -> bool:

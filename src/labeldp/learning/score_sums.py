@@ -91,7 +91,6 @@ class HeldOutPlan(ABC):
         """Return the errors of predictions, with noise."""
 
     @np.errstate(all="ignore")  # strict settings of a user must not lose a score after its charge
-    @np.errstate(all="ignore")  # strict settings of a user must not lose a score after its charge
     def score(self, predicted: Array, access: LabelAccess, scope: Scope) -> Risk:
         """Return the errors of predictions for labels that were charged."""
         figures = self.measure(predicted, access)
@@ -122,13 +121,22 @@ class ScorePlan(HeldOutPlan):
     rows, epsilon, bounds : as in `HeldOutPlan`
     largest : float
         The largest error that any label in the bounds could have, at most their width.
+    has_reference : bool
+        Whether errors of the mean prediction are measured too, for half of ε: R² compares with them.
     """
 
     largest: float
+    has_reference: bool = False
 
     @classmethod
     def of(
-        cls, rows: int, epsilon: Fraction, bounds: tuple[float, float], largest: float | None = None
+        cls,
+        rows: int,
+        epsilon: Fraction,
+        bounds: tuple[float, float],
+        largest: float | None = None,
+        *,
+        has_reference: bool = False,
     ) -> ScorePlan:
         """Return the plan, or refuse one that would say nothing.
 
@@ -139,7 +147,7 @@ class ScorePlan(HeldOutPlan):
                 f"a score takes at most {MOST_ROWS:,} rows, got {rows:,}: give a random part of them"
             )
         width = bounds[1] - bounds[0]
-        plan = cls(rows, epsilon, bounds, width if largest is None else largest)
+        plan = cls(rows, epsilon, bounds, width if largest is None else largest, has_reference)
         noise = plan.largest * plan._deviation
         short = 1.01 * 2 * noise / (width / 4)
         if short >= 1.01:
@@ -155,13 +163,23 @@ class ScorePlan(HeldOutPlan):
         return ErrorSums(self.bounds, self.largest, predicted)
 
     @property
-    def statistics(self) -> tuple[Statistic]:
+    def statistics(self) -> tuple[Statistic, ...]:
         """The released sums, for a card."""
-        return (self.query().statistic(self.epsilon, "score"),)
+        measurements = 2 if self.has_reference else 1
+        return (self.query().statistic(self.epsilon / measurements, "score"),) * measurements
 
     def measure(self, predicted: Array, access: LabelAccess) -> dict[str, Figure]:
-        """Return the errors of predictions, with noise; none is negative."""
-        sums = access.measure(self.query(predicted), self.epsilon).values
+        """Return the errors of predictions, with noise, none of them negative; and R² if there is a reference."""
+        figures = self._measure_errors(predicted, access)
+        if not self.has_reference:
+            return figures
+        mean = np.clip(predicted, *self.bounds).mean()
+        reference = self._measure_errors(np.full_like(predicted, mean), access)
+        return figures | explained_share(figures["mse"], reference["mse"])
+
+    def _measure_errors(self, predicted: Array, access: LabelAccess) -> dict[str, Figure]:
+        """Return the figures of one measurement."""
+        sums = access.measure(self.query(predicted), self.statistics[0].epsilon).values
         first, second = (sums * (1 / (STEPS**2 * self.rows))).tolist()
         return self._figures_of(first, first - second)
 
@@ -216,6 +234,27 @@ def wilson_reach(share: float, noise: float, rows: int, square: float = 1.0) -> 
         root = math.sqrt(max(b**2 - a * (share**2 - z2 * (noise**2 + offset / rows)), 0.0))
         reaches.append(max((b + root) / a - share, share - (b - root) / a))
     return min(*reaches, max(share, 1 - share))
+
+
+def explained_share(error: Figure, reference: Figure) -> dict[str, Figure]:
+    """Return R² by two mean squared errors; nothing if noise hides the error of the reference.
+
+    Twice its ± covers wherever twice the ± of both errors covers.
+
+    Examples
+    --------
+    >>> print(explained_share(Figure(2.0, 0.1), Figure(8.0, 0.5))["r2"])
+    0.75 ± 0.032
+    >>> explained_share(Figure(2.0, 1.0), Figure(3.0, 2.0))
+    {}
+    """
+    least = reference.value - 2 * reference.standard_error
+    if least <= 0:
+        return {}
+    value = 1 - error.value / reference.value
+    low = 1 - error.limit / least
+    high = 1 - max(error.value - 2 * error.standard_error, 0.0) / reference.limit
+    return {"r2": Figure(value, max(value - low, high - value) / 2)}
 
 
 def rmse_of(mse: Figure) -> Figure:
