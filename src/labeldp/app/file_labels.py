@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,39 +25,25 @@ LEAST_STEP = 1e-6
 CHANGED = "than were counted: the table changed while it was read"
 
 
-class FileLabels(Protocol):
-    """Private labels that are paid for, in the order of the rows that are used.
+class StreamedLabels:
+    """Labels that a mechanism randomises batch by batch; paid for, in the order of the rows that are used.
 
     Attributes
     ----------
-    release : ReleasedColumn or None
-        The release of a model.
     step : float or None
         The power of ten that labels are rounded to.
     entries : dict
         Further entries of the card.
     """
 
-    release: ReleasedColumn | None
-    step: float | None
-    entries: Data
-
-    def next_rows(self, labels: Array) -> Array:
-        """Return the private labels of the next rows, rounded."""
-
-    def finish(self) -> Terms:
-        """Return the terms, if all rows that were counted had their labels."""
-
-
-class StreamedLabels(FileLabels):
-    """Labels that a mechanism randomises batch by batch."""
+    release = None
+    """A mechanism alone has no release of a model."""
 
     def __init__(self, stream: LabelStream, request: Request) -> None:
         """Choose the rounding by the noise."""
         self._stream, self._request = stream, request
-        self.release = None
         self.step = rounding_step(stream.mechanism)
-        self.entries = {"purpose": request.purpose}
+        self.entries: Data = {"purpose": request.purpose}
 
     def next_rows(self, labels: Array) -> Array:
         """Return the private labels of the next rows, rounded."""
@@ -71,14 +57,23 @@ class StreamedLabels(FileLabels):
         return self._stream.finish()
 
 
-class FittedLabels(FileLabels):
-    """Labels that a model gave, all at once."""
+class FittedLabels:
+    """Labels that a model gave, all at once; paid for, in the order of the rows that are used.
+
+    Attributes
+    ----------
+    release : ReleasedColumn
+        The release of the model.
+    step : float
+    entries : dict
+        As of `StreamedLabels`.
+    """
 
     def __init__(self, release: ReleasedColumn) -> None:
         """Choose the rounding by the private variance of labels around the model."""
         low, high = release.terms.bounds[0]
-        self.release: ReleasedColumn = release
-        self.entries = dict(release.entries)
+        self.release = release
+        self.entries: Data = dict(release.entries)
         self.step = step_below(max(math.sqrt(self.entries["residual_variance"]), LEAST_STEP * (high - low)))
         self._done = 0
 
@@ -94,6 +89,9 @@ class FittedLabels(FileLabels):
         if self._done < self.release.labels.size:
             raise DataError(f"there are fewer labels now {CHANGED}")
         return self.release.terms
+
+
+FileLabels = StreamedLabels | FittedLabels
 
 
 @dataclass(slots=True)
