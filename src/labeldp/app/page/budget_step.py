@@ -137,7 +137,7 @@ def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems:
     forecast = FORECASTS.get(str(options.get("purpose")) if kind == "table" else kind, FORECASTS["statistics"])
     columns = _column_count(unfinished, kind)
     book = _named_ledger(folder, form, problems)
-    plan = preview_of(unfinished, options.get("epsilon", EXAMPLE), columns)
+    plan = preview_of(unfinished, epsilon=options.get("epsilon", EXAMPLE), columns=columns)
     score = options.get("score") if kind == "model" else None
     costs = _costs(unfinished, plan.budgets[0].epsilon, score or 0.0)
     with collect_problem(problems, "segment"):
@@ -184,18 +184,9 @@ def _reach_error(
     """Return the least ε that reaches the error that was typed, if one was."""
     if options.get("target_error") is None:
         return None
+    error = {"target_error": options["target_error"], "target": target or options.get("target", "mean")}
     with collect_problem(problems, "target_error"):
-        return (
-            preview(
-                rows=unfinished.rows,
-                bounds=(unfinished.options or {})["bounds"],
-                columns=columns,
-                target_error=options["target_error"],
-                target=target or options.get("target", "mean"),
-            )
-            .budgets[0]
-            .epsilon
-        )
+        return preview_of(unfinished, columns=columns, **error).budgets[0].epsilon
     return None
 
 
@@ -222,11 +213,10 @@ def _regressors(unfinished: Unfinished) -> list[str]:
     return numbers
 
 
-def preview_of(unfinished: Unfinished, epsilon: float, columns: int | None = None) -> Preview:
-    """Return the forecast for an ε, which uses no label, and for a regression of some columns."""
-    bounds = (unfinished.options or {})["bounds"]
-    people = unfinished.rows_per_person
-    return preview(rows=unfinished.rows, bounds=bounds, epsilon=epsilon, rows_per_person=people, columns=columns)
+def preview_of(unfinished: Unfinished, **options: Any) -> Preview:
+    """Return the forecast for an ε, or for an error, which uses no label."""
+    bounds, people = (unfinished.options or {})["bounds"], unfinished.rows_per_person
+    return preview(rows=unfinished.rows, bounds=bounds, rows_per_person=people, **options)
 
 
 def score_of(release: ReleaseRequest, rows: int) -> ScorePlan | None:

@@ -85,7 +85,7 @@ def release_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
         "book": book,
         "past": past,
         "odds": odds_figures((past + release.price.budget).epsilon),
-        "cautions": preview_of(unfinished, release.options["epsilon"]).cautions(past),
+        "cautions": preview_of(unfinished, epsilon=release.options["epsilon"]).cautions(past),
         "score": score_of(release, unfinished.rows),
         "other_ledgers": note_other_ledgers(book, ledgers, str(unfinished.label)),
         "tables": site.folder.tables() if release.kind == "model" else [],
