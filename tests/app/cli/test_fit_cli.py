@@ -259,7 +259,7 @@ def test_on_a_full_disk_a_fit_leaves_no_model_and_the_ledger_tells_the_truth(
     out, book = tmp_path / "out", tmp_path / "budget.db"
     out.mkdir()
     if charged:
-        monkeypatch.setattr("labeldp.tables.writer.refuse_size", lambda *_: None)
+        monkeypatch.setattr("labeldp.app.model_fit.refuse_size", lambda *_: None)
     with ExitStack() as later:
         room = resource.getrlimit(resource.RLIMIT_FSIZE)
         later.callback(resource.setrlimit, resource.RLIMIT_FSIZE, room)
