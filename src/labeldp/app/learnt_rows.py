@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +19,15 @@ from labeldp.app.released_table import open_release
 from labeldp.errors import DataError, ParameterError
 from labeldp.evidence.fit_audit import FitAudit, audit_fit, canary_labels
 from labeldp.exact.word_sources import resolve_source
+from labeldp.learning.models import load_model
+from labeldp.tables.arrow import arrow
+from labeldp.tables.batches import draw_words, label_values
+from labeldp.tables.dialect import Dialect
 from labeldp.tables.memory import read_columns
+from labeldp.tables.opening import open_table
 from labeldp.tables.paths import Target, output_format, refuse_same, sha256
-
-if TYPE_CHECKING:
-    from labeldp.tables.dialect import Dialect
-    from labeldp.tables.tables import Table
+from labeldp.tables.tables import Table
+from labeldp.tables.writer import TableWriter
 
 MAX_MARK = 1 << 10
 """Bytes of the file with the checksum of canaries, at most."""
@@ -55,30 +58,29 @@ def write_canaries(
     mark = _mark(out)
     refuse_same({"the canaries": out, "their checksum": mark}, {"the table": source})
     Target(str(mark), force).refuse()
-    import pyarrow as pa  # noqa: PLC0415 (an extra)
-
-    from labeldp.tables.batches import draw_words  # noqa: PLC0415
-    from labeldp.tables.opening import open_table  # noqa: PLC0415
-    from labeldp.tables.writer import TableWriter  # noqa: PLC0415
-
-    words = resolve_source(None)
     table = open_table(source, format, label=label, dialect=dialect).as_text()
     for name in drop:
         table.refuse_unknown(name, "drop")
+    canaries = _draw_canaries(table, label, canary_labels(rows, bounds, resolve_source(None)), drop)
+    dialect = table.dialect_for(output_format(str(out)))
+    with TableWriter(out, table.schema, None, force, dialect=dialect) as writer:
+        writer.write(canaries)
+    with atomic_file(mark, public=True, replace=force) as draft:
+        draft.write_text(sha256(Path(out)), encoding="ascii")
+
+
+def _draw_canaries(table: Table, label: str, labels: Array, drop: Sequence[str]) -> Any:
+    """Return rows with these labels, and public values of a table that are drawn column by column."""
+    pa, rows, words = arrow(), labels.size, resolve_source(None)
     names = [name for name in table.schema.names if name != label and name not in drop]
     table.refuse_lookalike(names)
     public = read_columns(table, names, lambda _: None)
     columns = {name: pa.nulls(rows, table.schema.field(name).type) for name in drop}
-    columns[label] = pa.array(canary_labels(rows, bounds, words))
+    columns[label] = pa.array(labels)
     for name in public.column_names:
         indices = draw_words(rows, words) % np.uint64(public.num_rows)
         columns[name] = public.column(name).take(pa.array(indices)).combine_chunks()
-    written = table.dialect_for(output_format(str(out)))
-    with TableWriter(out, table.schema, None, force, dialect=written) as writer:
-        arrays = [columns[name] for name in table.schema.names]
-        writer.write(pa.RecordBatch.from_arrays(arrays, schema=table.schema))
-    with atomic_file(mark, public=True, replace=force) as draft:
-        draft.write_text(sha256(Path(out)), encoding="ascii")
+    return pa.RecordBatch.from_arrays([columns[name] for name in table.schema.names], schema=table.schema)
 
 
 def refuse_true_labels(table: StrPath) -> None:
@@ -176,8 +178,6 @@ def read_learnt(
         raise ParameterError("with a table, give a model's folder, or a file of private labels of one column")
     if card.content["file"]["row_order"] == "shuffled":
         raise ParameterError("the private labels are in random order: no row is known to be that of a label")
-    from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
-
     name = card.content["file"]["column"]
     file = path.with_name(path.name.removesuffix(".card.json"))
     released, is_empty = _column(open_release(file, card, label=name, only=[name]), name)
@@ -194,8 +194,6 @@ def read_learnt(
 def _read_model_rows(
     path: Path, card: Card, source: StrPath, label: str | None, format: str | None, dialect: Dialect | None
 ) -> LearntRows:
-    from labeldp.learning.models import load_model  # noqa: PLC0415 (scikit-learn is slow to import)
-
     saved = load_model(path.parent)
     job = FileJob(source=source, labels=(label or saved.label,), missing="drop", format=format, dialect=dialect)
     rows = read_rows(job, Columns(features=saved.encoder.names, categories=saved.encoder.texts))
@@ -204,6 +202,4 @@ def _read_model_rows(
 
 def _column(table: Table, name: str) -> tuple[Array, Mask]:
     """Return the numbers of a column, and True for rows without one."""
-    from labeldp.tables.batches import label_values  # noqa: PLC0415 (an extra)
-
     return label_values(read_columns(table, [name], lambda _: None).column(name), allow_missing=True)
