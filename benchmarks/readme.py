@@ -44,8 +44,8 @@ def speed(rows: Rows) -> str:
 def files(rows: Rows) -> str:
     memory, time = rows[-1]["peak MiB"], rows[-1]["× PyArrow's time"]
     return (
-        f"labels of 4 million rows of CSV take {memory} MiB of memory, and {time} times the time in which PyArrow reads "
-        "and writes the file"
+        f"labels of 4 million rows of CSV take {memory} MiB of memory, and {time} times the time in which PyArrow "
+        "reads and writes the file"
     )
 
 
