@@ -22,6 +22,12 @@ def test_importing_the_library_imports_no_extra():
     assert packages & set(done.stdout.split()) == set()
 
 
+def test_without_pyarrow_a_table_in_a_file_names_both_extras_that_bring_it():
+    code = "import sys; sys.modules['pyarrow'] = None; from labeldp import privatize_file"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603
+    assert 'labeldp[files]", or "labeldp[excel]"' in done.stderr
+
+
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14", "3.15"])
 def test_every_python_that_is_declared_is_tested_by_the_workflow(version):
     assert f"Programming Language :: Python :: {version}" in PROJECT["project"]["classifiers"]

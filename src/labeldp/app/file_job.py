@@ -13,8 +13,7 @@ from labeldp.accounts.budget import declared
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.scope import RowOptions
 from labeldp.errors import Message, ParameterError, Setting
-from labeldp.tables import opening
-from labeldp.tables.dialect import Dialect
+from labeldp.tables import Dialect, opening  # Dialect first: it says which extra is missing
 from labeldp.tables.opening import Progress, in_memory
 from labeldp.tables.paths import refuse_same
 from labeldp.tables.tables import Table
