@@ -1,5 +1,6 @@
 """Prediction intervals cover as often as they say, whatever the labels, and say so where they cannot."""
 
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -255,6 +256,15 @@ def test_a_label_moves_the_interval_of_its_own_group_alone():
 
 
 # ---- what is said -------------------------------------------------------------------------------------------
+
+
+def test_strict_settings_of_a_user_lose_no_paid_intervals():
+    """The noise of 300 rows underflows in the forecast of widths; labels at the far bound give the full bounds."""
+    labels = np.repeat([0.2, 1.0], 300)
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = intervals(labels, epsilon=3.0, by=labels, random_state=seeded(0))
+    assert [group.full for group in made.groups.values()] == [False, True]
 
 
 def test_rows_that_cannot_support_the_coverage_give_the_full_bounds_at_no_cost():

@@ -142,6 +142,7 @@ class HeldOutRows:
         groups = {names[number]: np.flatnonzero(numbers == number) for number in np.unique(numbers).tolist()}
         return cls(scope.select(labels), scope.select(predicted), groups, scope, ledger, epsilon, y)
 
+    @np.errstate(all="ignore")  # strict settings of a user must not lose measurements after their charge
     def measure(
         self, charge: Charge, source: WordSource, measure: Callable[[Any, Array, LabelAccess], Result]
     ) -> dict[Any, Result]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Unpack
@@ -317,10 +318,11 @@ def private_intervals(
     full = [name for name, group in groups.items() if group.full]
     if full:
         where = "" if by is None else f" in {_list_names(full)}"
-        warn(
-            f"Intervals are the full bounds{where}: these rows and this ε show no narrower ones that cover "
-            f"{percent(float(share))}. Give more rows, more ε, or less coverage"
-        )
+        with suppress(UserWarning) if plans else nullcontext():  # as an error it must not lose paid intervals
+            warn(
+                f"Intervals are the full bounds{where}: these rows and this ε show no narrower ones that cover "
+                f"{percent(float(share))}. Give more rows, more ε, or less coverage"
+            )
     return IntervalModel(model, groups, scale, float(share), cost, secure)
 
 
