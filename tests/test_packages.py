@@ -11,7 +11,7 @@ SOURCE = Path(labeldp.__file__).parent
 
 PACKAGES = [
     *("errors", "_values", "_atomic"),
-    *("exact", "mechanisms", "accounts", "release", "tables", "learning", "inference", "spark", "evidence", "app"),
+    *("exact", "mechanisms", "accounts", "release", "tables", "learning", "inference", "spark", "evidence", "app", "__main__"),
 ]
 """From top to bottom; a package imports only what stands before it."""
 

@@ -88,7 +88,7 @@ def test_hints_are_on_the_screen_before_the_charge_and_ask(tmp_path, telling, an
     words = order(telling, tmp_path / "out.parquet", "--ledger", tmp_path / "b.db")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     os.write(ours, answer)
-    command = [sys.executable, "-m", "labeldp.app.cli", *map(str, words)]
+    command = [sys.executable, "-m", "labeldp", *map(str, words)]
     with subprocess.Popen(command, stdin=theirs, stderr=theirs, env=environment) as process:  # noqa: S603
         os.close(theirs)
         shown = b""

@@ -1,10 +1,12 @@
 """What every command has: help with an example, a sentence for what is missing, and a quick start."""
 
 import re
+import runpy
 
 import pytest
 import typer
 
+import labeldp as ldp
 from command_line import said
 from helpers import built_in_choices, python
 from labeldp.app.cli import EXIT_CODES, app
@@ -55,3 +57,11 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(capsys):
         raise ModuleNotFoundError(name="pyarrow.parquet")
     assert stopped.value.exit_code == 1
     assert 'pip install "labeldp[files]"' in capsys.readouterr().err
+
+
+def test_python_runs_the_command_as_a_module(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["labeldp", "--version"])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module("labeldp", run_name="__main__")
+    assert end.value.code in (None, 0)
+    assert ldp.__version__ in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""``python -m labeldp.app.cli``: the command line where no command is installed."""
+"""``python -m labeldp``: the command line where no command is installed."""
 
 from labeldp.app.cli import app
 
