@@ -75,8 +75,30 @@ def test_means_of_groups_are_those_of_all_cards_together():
     means = reports("rp", "auto").means(by=group)
     for name, figure in means.items():
         assert abs(figure.value - Y[group == name].mean()) < 5 * figure.standard_error
-    with pytest.raises(ParameterError, match="6,000 reports, got 2"):
+    with pytest.raises(ParameterError, match="6,000 rows, got 2"):
         reports("rp").means(by=[1, 2])
+
+
+@pytest.mark.parametrize(
+    "gap", [["a", None], [1.0, float("nan")], np.array(["2026", "NaT"], dtype="M8[D]"), [1, "a", 2.5]], ids=str
+)
+def test_groups_with_gaps_or_of_several_types_are_refused(gap):
+    by = np.resize(np.array(gap) if isinstance(gap, np.ndarray) else np.array(gap, dtype=object), ROWS)
+    release = ldp.privatize(Y, epsilon=2.0, bounds=BOUNDS, purpose="statistics")
+    for means in (reports("rp").means, release.means):
+        with pytest.raises(ParameterError, match="names of one type, without missing ones"):
+            means(by=by)
+
+
+def test_groups_are_one_for_each_row_of_a_release_also_where_a_rule_leaves_rows_out():
+    people = np.repeat(np.arange(ROWS // 2), 2)
+    release = ldp.privatize(
+        Y, epsilon=2.0, bounds=BOUNDS, purpose="statistics", person=people, most_rows_per_person=1
+    )
+    assert np.isnan(release.labels).sum() == ROWS // 2
+    assert set(release.means(by=people < 100)) == {True, False}
+    with pytest.raises(ParameterError, match="6,000 rows, got 3,000"):
+        release.means(by=people[::2])
 
 
 @pytest.mark.statistical

@@ -26,6 +26,7 @@ from labeldp.accounts.scope import Scope
 from labeldp.accounts.terms import Terms
 from labeldp.errors import LabelError, ParameterError
 from labeldp.exact.word_sources import WordSource
+from labeldp.release.group_means import parse_groups
 from labeldp.release.label_access import LabelAccess
 from labeldp.tables.frames import refuse_other_order
 
@@ -64,26 +65,6 @@ def fit_terms(model: Any) -> Terms | None:
     """Return the terms of a fit by this library; None if the model is another."""
     terms = getattr(innermost(model)[0], "terms_", None)
     return terms if isinstance(terms, Terms) else None
-
-
-def parse_groups(by: ArrayLike | None, rows: int) -> tuple[list[Any], Index]:
-    """Return the names of groups, and the number of each row's group; all rows are in the group None without them.
-
-    Examples
-    --------
-    >>> parse_groups(["north", "south", "north"], 3)
-    (['north', 'south'], array([0, 1, 0]))
-    """
-    if by is None:
-        return [None], np.zeros(rows, dtype=np.int64)
-    groups = np.asarray(by).reshape(-1)
-    if groups.size != rows:
-        raise ParameterError(f"by must name a group for each of the {rows:,} rows, got {groups.size:,}")
-    with suppress(TypeError):  # of names that cannot be sorted
-        names, numbers = np.unique(groups, return_inverse=True)
-        if not (groups.dtype.kind == "f" and np.isnan(names).any()):
-            return names.tolist(), numbers
-    raise ParameterError("by must have names of one type, without missing ones: text, or numbers")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

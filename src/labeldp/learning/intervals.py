@@ -21,7 +21,8 @@ from labeldp.errors import ParameterError, warn
 from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
 from labeldp.learning.coverage_plan import CoveragePlan, fewest_rows, plan_coverage
 from labeldp.learning.fit_plan import LabelScale
-from labeldp.learning.held_out import HeldOutRows, fit_terms, parse_groups
+from labeldp.learning.held_out import HeldOutRows, fit_terms
+from labeldp.release.group_means import parse_groups
 from labeldp.release.label_access import LabelAccess
 from labeldp.release.queries import IntegerQuery
 from labeldp.tables.frames import refuse_other_order

@@ -19,7 +19,7 @@ from labeldp.errors import ParameterError, Setting
 from labeldp.learning.base import PrivateRegressor
 from labeldp.learning.quality import Risk
 from labeldp.mechanisms.histogram import Histogram
-from labeldp.release.group_means import group_means, noise_variances
+from labeldp.release.group_means import group_figures, noise_variances, parse_groups
 
 
 def _spread(values: Array, scope: Scope, rows: int) -> Array:
@@ -97,9 +97,10 @@ class ReleasedColumn(TermsMixin):
     def means(self, by: ArrayLike | None = None) -> dict[Any, Figure]:
         """Return the mean of the true labels in each group, as `Release.means` does."""
         self._require_statistics("means")
+        names, numbers = parse_groups(by, self.labels.size)
         is_released = ~np.isnan(self.labels)  # by a rule on public ids
-        groups = by if by is None or is_released.all() else np.asarray(by)[is_released]
-        return group_means(self.mechanism, self.labels[is_released], groups)
+        labels = self.labels[is_released]
+        return group_figures([(np.arange(labels.size), self.mechanism)], labels, names, numbers[is_released])
 
     def _require_statistics(self, name: str) -> None:
         if self.purpose != "statistics":
@@ -228,7 +229,8 @@ class Release(TermsMixin):
         Parameters
         ----------
         by : array-like, optional
-            The public group of each row; by default all rows are one, named None.
+            The public group of each row, in the order of the labels that were given: an index of pandas is not
+            compared. By default all rows are one, named None.
 
         Returns
         -------

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from labeldp._values import Array, Index, Numbers
+from labeldp._values import Array, Index
 from labeldp.accounts.scores import Figure
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.base import Mechanism
@@ -59,27 +60,39 @@ def noise_variances(mechanism: Mechanism, private: Array) -> Array:
     return np.full(private.shape, mean_noise_variance(mechanism, private))
 
 
-def group_means(mechanism: Mechanism, private: Array, by: ArrayLike | None) -> dict[Any, Figure]:
-    """Return the mean of each group of unbiased private labels, with its standard error by noise."""
-    flat = private.reshape(-1)
-    groups = np.zeros(flat.size, dtype=np.int64) if by is None else np.asarray(by).reshape(-1)
-    if groups.size != flat.size:
-        raise ParameterError(f"by must name a group for each of the {flat.size:,} rows, got {groups.size:,}")
-    figures = group_figures([(np.arange(flat.size), mechanism)], flat, groups)
-    return {None: figures[0]} if by is None else figures
+def parse_groups(by: ArrayLike | None, rows: int) -> tuple[list[Any], Index]:
+    """Return the names of groups, and the number of each row's group; all rows are in the group None without them.
+
+    Examples
+    --------
+    >>> parse_groups(["north", "south", "north"], 3)
+    (['north', 'south'], array([0, 1, 0]))
+    """
+    if by is None:
+        return [None], np.zeros(rows, dtype=np.int64)
+    groups = np.asarray(by).reshape(-1)
+    if groups.size != rows:
+        raise ParameterError(f"by must name a group for each of the {rows:,} rows, got {groups.size:,}")
+    with suppress(TypeError):  # of names that cannot be sorted
+        names, numbers = np.unique(groups, return_inverse=True)
+        if (names == names).all():  # noqa: PLR0124 (neither NaN nor NaT equals itself)
+            return names.tolist(), numbers
+    raise ParameterError("by must have names of one type, without missing ones: text, or numbers")
 
 
 def group_figures(
-    mechanisms: Sequence[tuple[Index, Mechanism]], private: Array, groups: Numbers
+    mechanisms: Sequence[tuple[Index, Mechanism]], private: Array, names: Sequence[Any], numbers: Index
 ) -> dict[Any, Figure]:
-    """Return the mean of each group of unbiased private labels of several mechanisms, each with its rows."""
-    names, codes = np.unique(groups, return_inverse=True)
+    """Return the mean of each group of unbiased private labels of several mechanisms, each with its rows.
+
+    ``numbers`` has the position of each row's group in ``names``; a group without rows has no mean.
+    """
     figures: dict[Any, Figure] = {}
-    for code, name in enumerate(names.tolist()):
-        values = private[codes == code]
-        samples = [(mechanism, private[rows[codes[rows] == code]]) for rows, mechanism in mechanisms]
+    for group in np.unique(numbers).tolist():
+        values = private[numbers == group]
+        samples = [(mechanism, private[rows[numbers[rows] == group]]) for rows, mechanism in mechanisms]
         variance = sum(
             mean_noise_variance(mechanism, sample) * sample.size for mechanism, sample in samples if sample.size
         )
-        figures[name] = Figure(float(values.mean()), float(np.sqrt(variance)) / values.size)
+        figures[names[group]] = Figure(float(values.mean()), float(np.sqrt(variance)) / values.size)
     return figures

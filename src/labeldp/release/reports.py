@@ -25,7 +25,7 @@ from labeldp.errors import LabelError, NotUnbiasedError, ParameterError, describ
 from labeldp.mechanisms.base import Mechanism, fingerprint, join_fingerprints, require_pure
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.deconvolution import deconvolve, label_likelihood
-from labeldp.release.group_means import group_figures, mean_noise_variance, noise_variances
+from labeldp.release.group_means import group_figures, mean_noise_variance, noise_variances, parse_groups
 
 _FEWEST_BINS = 8
 """The least number of bins of a histogram by default."""
@@ -112,7 +112,7 @@ class Reports:
         The most reports of one person, whose cost adds up.
     intervals : Intervals, optional
         Of respondents who randomised the position of their answer in an interval of their own, by a mechanism on
-        [0, 1]: ``labeldp.learning.survey_rounds`` plans them. Such reports are for models.
+        [0, 1]: `plan_round` plans them. Such reports are for models.
 
     Attributes
     ----------
@@ -327,7 +327,7 @@ class Reports:
         Parameters
         ----------
         by : array-like
-            The group of each report.
+            The group of each report, in their order: an index of pandas is not compared.
 
         Returns
         -------
@@ -335,12 +335,7 @@ class Reports:
             By group.
         """
         self._refuse_clipped()
-        groups = np.asarray(by).reshape(-1)
-        if groups.size != len(self):
-            raise ParameterError(
-                f"by must name a group for each of the {len(self):,} reports, got {groups.size:,}"
-            )
-        return group_figures(list(self.by_mechanism()), self.labels, groups)
+        return group_figures(list(self.by_mechanism()), self.labels, *parse_groups(by, len(self)))
 
     def histogram(self, bins: int | None = None) -> Histogram:
         """Return the histogram of the answers under which such reports are likely.
