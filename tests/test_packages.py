@@ -11,7 +11,8 @@ SOURCE = Path(labeldp.__file__).parent
 
 PACKAGES = [
     *("errors", "_values", "_atomic"),
-    *("exact", "mechanisms", "accounts", "release", "tables", "learning", "inference", "spark", "evidence", "app", "__main__"),
+    *("exact", "mechanisms", "accounts", "release", "tables", "learning", "inference", "spark", "evidence", "app"),
+    "__main__",
 ]
 """From top to bottom; a package imports only what stands before it."""
 
