@@ -150,10 +150,26 @@ def test_bad_parameters_of_a_release_cost_nothing_and_do_not_count_as_one(bad, e
 def test_features_that_are_not_finite_and_weights_are_refused_at_no_cost(regressor, bad):
     features, ledger = X.copy(), ldp.Ledger()
     features[7, 1] = bad
-    with pytest.raises(ValueError, match="X contains"):
-        regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger).fit(features, Y)
+    for table in (features, sparse.csr_array(features)):
+        with pytest.raises(ldp.errors.DataError, match="X contains NaN or infinity: .*fit to a data frame"):
+            regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger).fit(table, Y)
     with pytest.raises(ldp.errors.ParameterError, match="weights"):
         regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger).fit(X, Y, sample_weight=np.ones(300))
+    assert not ledger.charges
+    with pytest.raises(ldp.errors.DataError, match="fit to a data frame"):
+        regressor(epsilon=1.0, bounds=BOUNDS).fit(X, Y).predict(features)
+
+
+@both
+def test_a_parameter_of_the_regressor_given_to_its_fit_is_named_with_the_place_for_it(regressor):
+    ledger = ldp.Ledger()
+    private = regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+    for name, value in {"epsilon": 2.0, "bounds": (0, 1)}.items():
+        with pytest.raises(ldp.errors.ParameterError, match=rf"set_params\({name}=") as error:
+            private.fit(X, Y, **{name: value})
+        assert "weight" not in str(error.value)
+    with pytest.raises(TypeError, match="segmet is not supported: .* takes segment, id"):
+        private.fit(X, Y, segmet="May")
     assert not ledger.charges
 
 

@@ -163,6 +163,14 @@ def test_what_does_not_belong_to_the_model_is_refused_before_the_charge(case):
     assert (state_of(model), len(ledger.charges)) == (before, 1)
 
 
+def test_a_new_epsilon_for_an_update_is_set_before_it():
+    ledger = ldp.Ledger()
+    model = regressor(ledger).fit(*table(0), segment="May")
+    with pytest.raises(errors.ParameterError, match=r"set_params\(epsilon="):
+        model.update(*table(1), segment="June", epsilon=0.5)
+    assert len(ledger.charges) == 1
+
+
 def test_segments_of_a_ledger_that_lacks_the_charges_of_the_model_are_refused(saved):
     other = ldp.Ledger()
     with pytest.raises(errors.ParameterError, match="lacks its charges"):

@@ -38,7 +38,7 @@ from labeldp.accounts.budget import Charge
 from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.accounts.terms import Terms
-from labeldp.errors import LabelError, ParameterError, WeakModelWarning, warn
+from labeldp.errors import DataError, LabelError, ParameterError, WeakModelWarning, warn
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.ensemble import WEAKNESS_ROWS, EarlierFit, Ensemble, describe_weakness
 from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures, even_rows
@@ -65,13 +65,19 @@ from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_
 from labeldp.tables.memory import refuse_too_large
 
 
-def refuse_arguments(y: Any, options: RowOptions) -> None:
-    """Refuse a fit without labels, and arguments that it does not know."""
-    if unknown := sorted(options.keys() - RowOptions.__annotations__.keys()):
-        raise ParameterError(
-            f"fit does not take {', '.join(unknown)}: weights would change the influence of a label on "
-            "the result, and with it the guarantee; leave them out"
-        )
+def refuse_arguments(model: PrivateRegressor, y: Any, options: RowOptions) -> None:
+    """Refuse a fit without labels, weights, and parameters of the regressor; `Scope.parse` refuses other names."""
+    for name in options:
+        if name in model.get_params(deep=False):
+            raise ParameterError(
+                f"{name} is a parameter of the regressor, not of this method: set it before, with "
+                f"{type(model).__name__}({name}=...) or set_params({name}=...)"
+            )
+        if "weight" in name:
+            raise ParameterError(
+                f"{name} is not supported: weights would change the influence of a label on the result, and with "
+                "it the guarantee; leave them out"
+            )
     if y is None:
         raise ParameterError("this regressor requires y to be passed, but the target y is None")
 
@@ -84,6 +90,15 @@ def refuse_single_column(X: Any) -> None:
             f"Expected 2D array, got {dimensions}D array instead: X is the table of features, rows × columns, and "
             "comes before y. Reshape your data with reshape(-1, 1) if it is a single feature, or with "
             "reshape(1, -1) if it is a single row"
+        )
+
+
+def refuse_gaps(X: Any) -> None:
+    """Refuse numbers of an array that are missing or infinite."""
+    if not np.isfinite(X.data if sparse.issparse(X) else X).all():
+        raise DataError(
+            "X contains NaN or infinity: fill these values or drop their rows; or fit to a data frame, where missing "
+            "values are fine"
         )
 
 
@@ -170,12 +185,18 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if is_frame(X):
             X = self._fit_encoder(X)
         else:
-            refuse_single_column(X)
-            X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
+            X = self._check_array(X, reset=True)
         labels = single_column(Labels.parse(y).values)
         check_consistent_length(X, labels)
         self._rows_seen = row_digests(X)
         return X, labels
+
+    def _check_array(self, X: Any, *, reset: bool) -> Any:
+        """Return X as finite numbers, dense or sparse; ``reset`` for a fit, which learns the number of columns."""
+        refuse_single_column(X)
+        X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_all_finite=False, reset=reset)
+        refuse_gaps(X)
+        return X
 
     def _fit_encoder(self, X: Any) -> Array:
         """Learn how the columns of a data frame become numbers, and return the numbers."""
@@ -199,8 +220,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         encoder: TableEncoder | None = getattr(self, "encoder_", None)
         if encoder is None:
-            refuse_single_column(X)
-            return validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+            return self._check_array(X, reset=False)
         if is_frame(X):
             return encoder.transform(as_table(X))
         if hasattr(self, "feature_names_in_"):
@@ -230,7 +250,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             ``segment``, ``id``, ``person`` and ``most_rows_per_person``, as in `labeldp.privatize`.
         """
         fitting = self._copy_for_fit()
-        refuse_arguments(y, rows)
+        refuse_arguments(self, y, rows)
         as_ledger(self.ledger)
         request = fitting.request().with_scope(self._scope or Scope.parse(self.rows_per_person, **rows))
         X, labels = fitting._check_inputs(X, y)

@@ -121,7 +121,7 @@ class ModelReleaseRegressor(PrivateRegressor):
         (600, Budget(epsilon=0.5))
         """
         check_is_fitted(self)
-        refuse_arguments(y, rows)
+        refuse_arguments(self, y, rows)
         fitting = self._copy_for_fit()
         ledger = fitting._get_ledger()
         request = fitting.request().with_scope(Scope.parse(self.rows_per_person, **rows))
