@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import BaggingRegressor, HistGradientBoostingRegressor, RandomForestRegressor
-from sklearn.linear_model import QuantileRegressor, Ridge
+from sklearn.linear_model import LogisticRegression, QuantileRegressor, Ridge, RidgeCV
+from sklearn.metrics import make_scorer, mean_absolute_error
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVR
 
@@ -57,6 +59,8 @@ NO_MEANS = {
     "HistGradientBoostingRegressor": HistGradientBoostingRegressor(loss="absolute_error"),
     "Pipeline": make_pipeline(QuantileRegressor()),
     "BaggingRegressor": BaggingRegressor(SVR()),
+    "GridSearchCV": GridSearchCV(Ridge(), {"alpha": [1.0, 10.0]}, scoring="neg_median_absolute_error"),
+    "RidgeCV": RidgeCV(scoring=make_scorer(mean_absolute_error, greater_is_better=False)),
 }
 
 
@@ -69,6 +73,22 @@ def test_a_loss_that_is_no_mean_is_warned_about_before_the_charge(name):
         pytest.raises(ldp.errors.BudgetError),
     ):
         private.fit(X, Y)
+
+
+@pytest.mark.filterwarnings("always::labeldp.errors.WeakModelWarning")
+def test_an_estimator_without_a_mean_gets_one_warning_and_no_second_diagnosis(recwarn):
+    fitted = model("labels", epsilon=0.5).set_params(estimator=SVR(C=100.0)).fit(X, Y)
+    assert [str(one.message)[:13] for one in recwarn if one.category is WEAK] == ["SVR minimises"]
+    assert fitted.weakness_ is None
+
+
+@pytest.mark.parametrize("classifier", [LogisticRegression(), make_pipeline(LogisticRegression())])
+def test_a_classifier_is_refused_with_what_to_do_for_labels_0_and_1(classifier):
+    ledger = ldp.Ledger()
+    private = model("labels", ledger=ledger).set_params(estimator=classifier)
+    with pytest.raises(ldp.errors.ParameterError, match="a regressor, got the classifier .*probability of 1"):
+        private.fit(X, (Y > 2).astype(float))
+    assert not ledger.charges
 
 
 def test_a_loss_that_takes_no_label_outside_the_bounds_is_refused_before_the_charge():

@@ -1,4 +1,4 @@
-"""Losses that an estimator minimises, and whether their minimum on noisy labels is a mean."""
+"""Losses that an estimator is fitted or chosen by, and whether their minimum on noisy labels is a mean."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_PARAMETERS = {"loss", "criterion", "objective", "loss_function"}
-"""Parameters that name a loss, in scikit-learn, XGBoost, LightGBM and CatBoost."""
+_PARAMETERS = {"loss", "criterion", "objective", "loss_function", "scoring"}
+"""Parameters that name a loss, in scikit-learn, XGBoost, LightGBM and CatBoost; a search chooses by its scoring."""
 
 _NO_MEAN = re.compile(
-    r"absolute|quantile|huber|epsilon_insensitive|log_?cosh|expectile|^(mae|mape|fair|l1|regression_l1)\b"
+    r"absolute|quantile|pinball|max_error|huber|epsilon_insensitive|log_?cosh|expectile|^(mae|mape|fair|l1|regression_l1)\b"
 )
 """Values of these parameters whose minimum is no mean: medians, quantiles, and what lies between."""
 
@@ -39,6 +39,10 @@ def loss_without_mean(estimator: Any) -> str | None:
     'absolute_error'
     >>> loss_without_mean(make_pipeline(HuberRegressor())), loss_without_mean(HistGradientBoostingRegressor())
     ("Huber's", None)
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> loss_without_mean(GridSearchCV(Ridge(), {}, scoring="neg_mean_absolute_error"))
+    'neg_mean_absolute_error'
     """
     return next(_losses_without_mean(estimator), None)
 
@@ -55,5 +59,6 @@ def _losses_without_mean(estimator: Any) -> Iterator[str]:
 def _named_losses(parameters: Mapping[str, Any]) -> Iterator[str]:
     for name, value in parameters.items():
         is_loss = name.rpartition("__")[2] in _PARAMETERS
-        if is_loss and isinstance(value, str) and _NO_MEAN.search(value.lower()):
-            yield value
+        is_named = isinstance(value, str) or hasattr(value, "_score_func")  # of make_scorer
+        if is_loss and is_named and _NO_MEAN.search(str(value).lower()):
+            yield str(value)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import has_fit_parameter
 
@@ -37,7 +37,7 @@ the variance of labels is known within a factor of two."""
 
 _NO_MEAN = (
     "{estimator} minimises a loss that is no mean ({loss}): noise averages out of means alone, and medians or "
-    "quantiles of private labels are those of labels and noise together; train with squared errors"
+    "quantiles of private labels are those of labels and noise together; train and score with squared errors"
 )
 
 
@@ -213,6 +213,12 @@ class LabelReleaseRegressor(PrivateRegressor):
         """
         if self.estimator is None:
             return
+        if isinstance(self.estimator, BaseEstimator) and is_classifier(self.estimator):
+            raise ParameterError(
+                f"estimator must be a regressor, got the classifier {type(self.estimator).__name__}: private labels "
+                "are numbers with noise, no classes. A regressor, or no estimator, learns the probability of 1 from "
+                "labels 0 and 1"
+            )
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
             raise ParameterError(f"estimator must have fit and predict, got {type(self.estimator).__name__}")
         low, high = LabelScale.parse(request.bounds, request.label_transform).inner
@@ -250,7 +256,7 @@ class LabelReleaseRegressor(PrivateRegressor):
             return weakness
         units = self._fitted_units(X)[0]
         variance = self.release_.label_summary.variance / (self._scale.inner[1] - self._scale.inner[0]) ** 2
-        if np.var(units) <= _NOISE_LEARNT * variance:
+        if np.var(units) <= _NOISE_LEARNT * variance or loss_without_mean(self.estimator):
             return None
         return (
             f"{type(self.estimator).__name__} learns the noise of labels: its predictions vary more than labels "
