@@ -86,7 +86,7 @@ def test_an_estimator_without_a_mean_gets_one_warning_and_no_second_diagnosis(re
 def test_a_classifier_is_refused_with_what_to_do_for_labels_0_and_1(classifier):
     ledger = ldp.Ledger()
     private = model("labels", ledger=ledger).set_params(estimator=classifier)
-    with pytest.raises(ldp.errors.ParameterError, match="a regressor, got the classifier .*probability of 1"):
+    with pytest.raises(ldp.errors.ParameterError, match=r"a regressor, got the classifier .*probability of 1"):
         private.fit(X, (Y > 2).astype(float))
     assert not ledger.charges
 

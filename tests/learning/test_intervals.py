@@ -329,6 +329,17 @@ def test_rows_of_the_training_are_refused_also_inside_a_pipeline_or_a_search(kin
         assert not calibrate(trained, slice(600, 1200)).full
 
 
+@pytest.mark.parametrize("measure", [ldp.private_intervals, ldp.private_score])
+def test_bounds_narrower_than_those_of_the_model_are_refused_and_wider_ones_are_not(measure):
+    """Else 90 % intervals of a model of (0, 5), with the bounds (0, 2), had 22 % of labels inside."""
+    model, ledger = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(X[:600], Y[:600]), ldp.Ledger()
+    for narrow in ((0.0, 0.5), (0.4, 1.0)):
+        with pytest.raises(ldp.errors.ParameterError, match=r"narrower .* give bounds=\(0\.0, 1\.0\)"):
+            measure(model, X[600:], Y[600:], epsilon=1.0, bounds=narrow, ledger=ledger)
+    assert not ledger.charges
+    assert measure(model, X[600:], Y[600:], epsilon=1.0, bounds=(-1, 2), ledger=ledger).cost == ledger.total
+
+
 def test_fresh_rows_of_a_table_with_few_kinds_of_rows_are_not_refused():
     kinds = RNG.integers(0, 5, size=(1200, 2)).astype(float)
     model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(kinds[:600], Y[:600])

@@ -151,7 +151,7 @@ def test_features_that_are_not_finite_and_weights_are_refused_at_no_cost(regress
     features, ledger = X.copy(), ldp.Ledger()
     features[7, 1] = bad
     for table in (features, sparse.csr_array(features)):
-        with pytest.raises(ldp.errors.DataError, match="X contains NaN or infinity: .*fit to a data frame"):
+        with pytest.raises(ldp.errors.DataError, match=r"X contains NaN or infinity: .*fit to a data frame"):
             regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger).fit(table, Y)
     with pytest.raises(ldp.errors.ParameterError, match="weights"):
         regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger).fit(X, Y, sample_weight=np.ones(300))
@@ -168,7 +168,7 @@ def test_a_parameter_of_the_regressor_given_to_its_fit_is_named_with_the_place_f
         with pytest.raises(ldp.errors.ParameterError, match=rf"set_params\({name}=") as error:
             private.fit(X, Y, **{name: value})
         assert "weight" not in str(error.value)
-    with pytest.raises(TypeError, match="segmet is not supported: .* takes segment, id"):
+    with pytest.raises(TypeError, match=r"segmet is not supported: .* takes segment, id"):
         private.fit(X, Y, segmet="May")
     assert not ledger.charges
 

@@ -97,8 +97,8 @@ def refuse_gaps(X: Any) -> None:
     """Refuse numbers of an array that are missing or infinite."""
     if not np.isfinite(X.data if sparse.issparse(X) else X).all():
         raise DataError(
-            "X contains NaN or infinity: fill these values or drop their rows; or fit to a data frame, where missing "
-            "values are fine"
+            "X contains NaN or infinity: fill these values or drop their rows; or fit to a data frame, where "
+            "missing values are fine"
         )
 
 
@@ -182,10 +182,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         refuse_other_order(X, y)
         self.encoder_ = None
         self.label_name_ = name_of_labels(y, X)
-        if is_frame(X):
-            X = self._fit_encoder(X)
-        else:
-            X = self._check_array(X, reset=True)
+        X = self._fit_encoder(X) if is_frame(X) else self._check_array(X, reset=True)
         labels = single_column(Labels.parse(y).values)
         check_consistent_length(X, labels)
         self._rows_seen = row_digests(X)

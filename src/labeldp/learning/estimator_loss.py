@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _PARAMETERS = {"loss", "criterion", "objective", "loss_function", "scoring"}
-"""Parameters that name a loss, in scikit-learn, XGBoost, LightGBM and CatBoost; a search chooses by its scoring."""
+"""Parameters that name a loss, of scikit-learn, XGBoost, LightGBM and CatBoost; a search has a scoring."""
 
 _NO_MEAN = re.compile(
     r"absolute|quantile|pinball|max_error|huber|epsilon_insensitive|log_?cosh|expectile|^(mae|mape|fair|l1|regression_l1)\b"

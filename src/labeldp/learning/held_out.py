@@ -24,7 +24,7 @@ from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.numbers import percent
 from labeldp.accounts.scope import Scope
 from labeldp.accounts.terms import Terms
-from labeldp.errors import LabelError, ParameterError
+from labeldp.errors import LabelError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource
 from labeldp.release.group_means import parse_groups
 from labeldp.release.label_access import LabelAccess
@@ -104,6 +104,7 @@ class HeldOutRows:
         X: Any,
         y: Any,
         *,
+        bounds: tuple[float, float],
         by: ArrayLike | None,
         scope: Scope,
         ledger: Ledger | None,
@@ -114,6 +115,7 @@ class HeldOutRows:
 
         ``harm`` states the damage by rows that the model was trained on, and the remedy.
         """
+        refuse_narrower_bounds(model, bounds)
         labels, predicted = fresh_predictions(model, X, y, harm)
         refuse_other_order(X, by, "by")
         names, numbers = parse_groups(by, labels.size)
@@ -138,6 +140,20 @@ class HeldOutRows:
             accesses[name].charge(ledger, charges, self.scope, epsilon=self.epsilon)
             charges = []
         return {name: measure(name, self.predicted[rows], accesses[name]) for name, rows in self.groups.items()}
+
+
+def refuse_narrower_bounds(model: Any, bounds: tuple[float, float]) -> None:
+    """Refuse bounds inside those of a model of this library: labels would be clipped that it can predict."""
+    terms = fit_terms(model)
+    if terms is None:
+        return
+    low, high = learnt = tuple(terms.bounds[0])
+    if bounds[0] > low or bounds[1] < high:
+        raise ParameterError(
+            Setting("bounds", tuple(bounds)),
+            " are narrower than those of the model: labels beyond them would count as the nearest bound; give ",
+            Setting("bounds", learnt),
+        )
 
 
 def refuse_seen_rows(model: Any, X: Any, harm: str) -> None:

@@ -255,7 +255,8 @@ def private_intervals(
     epsilon : float
         The cost of the intervals.
     bounds : (lo, hi)
-        Public bounds of the label. Never read them off the data.
+        Public bounds of the label, not narrower than those of a model of this library. Never read them off the
+        data.
     coverage : float
         At least this share of labels lies inside, on average over calibration rows and noise; with ``by``, in
         each group.
@@ -301,11 +302,13 @@ def private_intervals(
     """
     budget, share = as_fraction(Epsilon(epsilon)), _parse_coverage(coverage)
     terms = fit_terms(model)
-    scale = LabelScale.parse(LabelBounds(bounds), None if terms is None else terms.label_transform)
+    bounds = LabelBounds(bounds)
+    scale = LabelScale.parse(bounds, None if terms is None else terms.label_transform)
     held_out = HeldOutRows.parse(
         model,
         X_cal,
         y_cal,
+        bounds=bounds,
         by=by,
         scope=Scope.parse(rows_per_person, **rows),
         ledger=ledger,

@@ -215,9 +215,9 @@ class LabelReleaseRegressor(PrivateRegressor):
             return
         if isinstance(self.estimator, BaseEstimator) and is_classifier(self.estimator):
             raise ParameterError(
-                f"estimator must be a regressor, got the classifier {type(self.estimator).__name__}: private labels "
-                "are numbers with noise, no classes. A regressor, or no estimator, learns the probability of 1 from "
-                "labels 0 and 1"
+                f"estimator must be a regressor, got the classifier {type(self.estimator).__name__}: private "
+                "labels are numbers with noise, no classes. Give a regressor, or no estimator: from labels 0 and "
+                "1 it learns the probability of 1"
             )
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
             raise ParameterError(f"estimator must have fit and predict, got {type(self.estimator).__name__}")

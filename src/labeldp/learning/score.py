@@ -72,7 +72,8 @@ def private_score(
     epsilon : float
         For all figures together.
     bounds : (lo, hi)
-        Public bounds of the label. Never read them off the data.
+        Public bounds of the label, not narrower than those of a model of this library. Never read them off the
+        data.
     r2 : bool
         Measure R² over the mean prediction too. Half of ε pays for it, so the noise of all figures doubles. It is
         left out where noise hides it.
@@ -176,6 +177,7 @@ def private_scores(
         model,
         X,
         y,
+        bounds=bounds,
         by=by,
         scope=Scope.parse(rows_per_person, **rows),
         ledger=ledger,
