@@ -317,6 +317,18 @@ def test_a_restored_copy_is_not_harmed_by_the_journal_of_the_damaged_ledger(ledg
     assert Ledger.open(path).charges == ledger.charges
 
 
+def test_a_ledger_that_another_program_locks_is_not_replaced(ledger, path, monkeypatch):
+    """It may have charges that the copy lacks."""
+    monkeypatch.setattr(ledger_file, "WAIT_SECONDS", 0.1)
+    ledger.backup(path.with_name("copy"))
+    ledger.charge("later", epsilon=1)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(LedgerError, match="locked"):
+            restore_ledger(path, path.with_name("copy"))
+    assert ledger.charges[-1].description == "later"
+
+
 def test_another_ledger_or_a_damaged_copy_is_not_restored(ledger, path):
     other, damaged = path.with_name("other"), path.with_name("junk")
     Ledger.open(other, limit=LIMIT)

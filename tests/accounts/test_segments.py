@@ -429,6 +429,28 @@ def test_a_total_of_a_person_that_is_no_amount_is_damage(path, total):
     assert rows_of(path) == before
 
 
+@pytest.mark.parametrize(
+    "damage", ["UPDATE people SET value = '0' WHERE value = '1'", "DELETE FROM people", "DELETE FROM ids"]
+)
+def test_an_account_that_is_lost_has_no_budget_again(path, damage):
+    ledger = people_ledger(path)
+    release(ledger, 2, person=["a", "b"])
+    ledger.withdraw("c")
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(damage)
+    before = rows_of(path)
+    uses = (
+        lambda: release(Ledger.open(path), 1, person=["a"]),
+        lambda: ledger.charge("labels", epsilon=1, person=["c"]),
+        lambda: ledger.withdraw("b"),
+        lambda: ledger.total_of_person("a"),
+    )
+    for use in uses:
+        with pytest.raises(LedgerError, match="damaged"):
+            use()
+    assert rows_of(path) == before
+
+
 def test_a_ledger_of_an_unknown_unit_is_refused(path):
     write_rows(path, chained({"schema": "labeldp.ledger/1", "limit": "3", "id": "0" * 32, "unit": "household"}))
     with pytest.raises(LedgerError):

@@ -26,7 +26,7 @@ from labeldp._atomic import StrPath, as_path, atomic_file, read_regular, regular
 from labeldp._values import Data
 from labeldp.accounts.budget import Charge
 from labeldp.accounts.ledger_chain import Chain, Header, price_of_row, record_of
-from labeldp.accounts.ledger_ids import ID_TABLES, IdTables
+from labeldp.accounts.ledger_ids import ID_TABLES, WITHDRAWN, IdTables
 from labeldp.accounts.scope import IdColumn, Scope
 from labeldp.errors import DataError, LedgerError, ParameterError, Setting
 from labeldp.mechanisms.typed_data import plain
@@ -118,6 +118,7 @@ class LedgerFile:
             yield IdTables.empty()
             return
         with self._transaction() as connection:
+            _require_accounts(connection, self._chain)
             if self._chain.ids:
                 self._id_rules(person=people)
             yield IdTables(connection, self._key() if self._chain.ids else b"")
@@ -180,6 +181,7 @@ class LedgerFile:
         """Yield a connection in a transaction, and the entries of a record to append, if it can be read again."""
         with self._lock:
             with self._transaction("IMMEDIATE") as connection:
+                _require_accounts(connection, self._chain)
                 entries: Data = {}
                 yield connection, entries
                 chain = self._chain.copy()
@@ -287,7 +289,9 @@ def _refuse_newer(path: Path, copy: LedgerFile) -> None:
     current = LedgerFile(os.fspath(path))
     try:
         current.prepare(create=False)
-    except LedgerError:
+    except LedgerError as error:
+        if isinstance(error.__context__, sqlite3.OperationalError):  # locked, say: its records may be sound
+            raise
         return
     if not current.lacks(copy):
         newer = copy.lacks(current)
@@ -364,12 +368,19 @@ def _require_tables(connection: sqlite3.Connection, name: str) -> None:
         raise LedgerError(f"{name} is the database of another program, not of a ledger.{empty}")
 
 
-def _require_sound(connection: sqlite3.Connection, chain: Chain) -> None:
-    """Refuse a database whose pages contradict each other, or whose people have other totals than its records."""
+def _require_accounts(connection: sqlite3.Connection, chain: Chain) -> None:
+    """Refuse accounts of people that are not those of the records: a lost one would have its budget again."""
     totals = dict(connection.execute("SELECT value, count(*) FROM people GROUP BY value"))
-    is_whole = connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
-    if not is_whole or totals != {str(total): count for total, count in chain.people.items()}:
-        raise LedgerError(f"{chain.name} is damaged: it is not copied. Restore an earlier copy")
+    withdrawn = connection.execute("SELECT count(*) FROM ids WHERE value = ?", (WITHDRAWN,)).fetchone()[0]
+    if withdrawn != chain.withdrawn or totals != {str(total): count for total, count in chain.people.items()}:
+        raise sqlite3.DatabaseError("people have other accounts than its records say")
+
+
+def _require_sound(connection: sqlite3.Connection, chain: Chain) -> None:
+    """Refuse a database whose pages contradict each other, or its records."""
+    _require_accounts(connection, chain)
+    if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        raise sqlite3.DatabaseError("its pages contradict each other")
 
 
 @contextmanager
