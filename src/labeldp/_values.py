@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp.errors import LabelError, ParameterError, Setting, describe
+from labeldp.errors import DataError, LabelError, ParameterError, Setting, describe
 
 Array = NDArray[np.float64]
 Small = NDArray[np.float32]
@@ -285,6 +285,31 @@ def parse_numbers(values: object, name: str) -> NDArray[np.float64]:
     if numbers.ndim != 1 or not np.isfinite(numbers).all():
         raise ParameterError(Setting(name), " must be a list of finite numbers")
     return numbers
+
+
+def refuse_other_order(rows: Any, values: Any, name: str = "y", rows_name: str = "X") -> None:
+    """Refuse values of rows whose pandas index is that of the rows in another order, before the charge.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"a": [1, 2]}, index=["ann", "bo"])
+    >>> refuse_other_order(rows, pd.Series([5, 7], index=["ann", "bo"]))
+    >>> refuse_other_order(rows, pd.Series([7, 5], index=["bo", "ann"]))    # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.DataError: X and y have the same index in another order...
+    """
+    first: Any = getattr(rows, "index", None)
+    second: Any = getattr(values, "index", None)
+    if not (hasattr(first, "equals") and hasattr(second, "equals")) or first.equals(second):
+        return
+    comparable = len(first) == len(second) and first.nlevels == second.nlevels and first.is_unique
+    if comparable and second.is_unique and first.isin(second).all():
+        raise DataError(
+            f"{rows_name} and {name} have the same index in another order, so that rows would get values of "
+            f"others: give {name}.loc[{rows_name}.index], or {name}.to_numpy() if they belong together as they are"
+        )
 
 
 # ---- amounts, exact and for people -------------------------------------------------------------------

@@ -16,6 +16,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.dummy import DummyRegressor
 
 import labeldp as ldp
 from accounts.ledger_cases import chained, rows_of, write_rows
@@ -28,7 +29,7 @@ from labeldp.accounts.budget import missing_charges
 from labeldp.accounts.ledger_chain import Extract
 from labeldp.accounts.ledger_file import restore_ledger
 from labeldp.accounts.scope import IdColumn, Scope
-from labeldp.errors import CardError, LedgerError, ParameterError
+from labeldp.errors import CardError, DataError, LedgerError, ParameterError
 from labeldp.release import LabelStream, Request
 
 pytestmark = pytest.mark.filterwarnings("ignore:The labels of")
@@ -55,6 +56,32 @@ def as_extract(rows, total):
 def verify_independently(card, extract):
     """Return the verdict of docs/verify_card.py."""
     return checker.verify(card.encode(), extract.encode())[0]
+
+
+def test_a_column_of_rows_in_another_order_than_the_labels_is_refused_before_the_charge():
+    """Each row would be charged to somebody else."""
+    labels, names = pd.Series(Y, index=range_ids(0, 40)), pd.Series(range_ids(0, 40), index=range_ids(0, 40))
+    features, ledger = np.random.default_rng(0).normal(size=(40, 1)), Ledger()
+    model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5), ledger=ledger)
+    uses = {
+        "privatize": lambda **rows: ldp.privatize(labels, epsilon=1.0, ledger=ledger, **HOW, **rows),
+        "prior": lambda **rows: ldp.estimate_prior(labels, epsilon=1.0, bounds=(0, 5), ledger=ledger, **rows),
+        "fit": lambda **rows: model.fit(features, labels, **rows),
+        "moments": lambda **rows: ldp.private_moments(
+            features, labels, epsilon=1.0, bounds=(0, 5), ledger=ledger, **rows
+        ),
+        "score": lambda **rows: ldp.private_score(
+            DummyRegressor().fit(features, Y), features, labels, epsilon=1.0, bounds=(0, 5), ledger=ledger, **rows
+        ),
+    }
+    for use in uses.values():
+        for rows in ({"person": names}, {"segment": names}, {"segment": "May", "id": names}):
+            shuffled = {name: one[::-1] if isinstance(one, pd.Series) else one for name, one in rows.items()}
+            with pytest.raises(DataError, match=r"labels and (person|segment|id) have the same index in another"):
+                use(**shuffled)
+    assert not ledger.charges
+    release_of_order = ldp.privatize(labels, epsilon=1.0, ledger=ledger, person=names, **HOW)
+    assert release_of_order.labels.shape == (40,)
 
 
 # ---- segments ---------------------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ def test_one_label_moves_the_count_of_a_window_by_one_and_the_counts_by_two(seed
         assert access.remaining >= 0
     assert len({found for found, _ in runs}) == 1, "the same answers, the same range"
     for _, asked in runs:
-        assert len(asked) <= 6, "a test, at most four steps, and counts"
+        assert len(asked) <= 7, "a test, at most four steps, a wider window, and counts"
         for (_, exact), (_, before) in zip(asked, runs[0][1], strict=True):
             assert len(exact) == 1 or sum(exact) == ROWS
             assert sum(abs(a - b) for a, b in zip(exact, before, strict=True)) <= min(2, len(exact))
@@ -109,6 +109,18 @@ def test_a_range_lies_inside_the_bounds_and_holds_nearly_all_labels(middle, widt
     assert BOUNDS[0] <= low < high <= BOUNDS[1]
     assert ((labels >= low) & (labels <= high)).mean() > 0.99
     assert high - low <= max(12 * width, 0.01)
+
+
+def test_the_bounds_are_kept_where_most_labels_are_one_value_and_left_where_they_are_far_too_wide():
+    """The window of the no's alone predicted that nobody says yes."""
+    rng = np.random.default_rng(3)
+    for yes in (0.11, 0.14):
+        labels = np.where(rng.random(20_000) < yes, *BOUNDS[::-1])
+        assert find_range(paid_access(labels, Fraction(1, 2), seeded(1)), BOUNDS) == BOUNDS
+    wide = (0.0, 1e9)
+    incomes = np.clip(rng.lognormal(10, 0.6, 20_000), *wide)
+    low, high = find_range(paid_access(incomes, Fraction(1, 2), seeded(1)), wide)
+    assert high - low < 4e6
 
 
 # ---- sums ---------------------------------------------------------------------------------------------------

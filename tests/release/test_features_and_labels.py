@@ -147,6 +147,7 @@ REFUSED = {
     "a model for statistics": {"X": X, "purpose": "statistics"},
     "a biased mechanism": {"mechanism": ["rp", "rr-on-bins"]},
     "rows in another order": {"X": X.iloc[::-1]},
+    "rows of one label in another order": {"X": X.iloc[::-1], "labels": Y["pay"], "bounds": (0, 5)},
     "fewer features": {"X": X.iloc[1:]},
 }
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, Never, Self, TypedDict
 
 import numpy as np
 
-from labeldp._values import Index, Mask, parse_integer
+from labeldp._values import Index, Mask, parse_integer, refuse_other_order
 from labeldp.accounts.segments import LONGEST_NAME, MAX_SEGMENTS, Segments, is_name
 from labeldp.errors import ParameterError, Setting, describe
 from labeldp.mechanisms.typed_data import Natural, Positive, optional
@@ -195,14 +195,17 @@ class Scope:
         id: Any = None,
         person: Any = None,
         most_rows_per_person: Any = None,
+        labels: Any = None,
         **unknown: Never,
     ) -> Scope:
-        """Return the scope that options state; see `RowOptions`."""
+        """Return the scope that options state, see `RowOptions`, of the rows of ``labels``."""
         for name in unknown:
             raise TypeError(
                 f"{name} is not supported: besides the parameters in its signature, this function takes "
                 f"{', '.join(RowOptions.__annotations__)}"
             )
+        for name, values in (("segment", segment), ("id", id), ("person", person)):
+            refuse_other_order(labels, values, name, "labels")
         rows = parse_integer(rows_per_person, "rows_per_person")
         if most_rows_per_person is not None:
             most_rows_per_person = parse_integer(most_rows_per_person, "most_rows_per_person")

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from labeldp._values import Array, Labels, parse_choice, parse_numbers
+from labeldp._values import Array, Labels, parse_choice, parse_numbers, refuse_other_order
 from labeldp.accounts.budget import declared, rounded_up
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.scope import RowOptions, Scope
@@ -34,7 +34,7 @@ from labeldp.learning.threads import limit_libraries
 from labeldp.release.label_access import LabelAccess
 from labeldp.release.names import UNNAMED, name_of_labels, same_name
 from labeldp.release.plan import Plan, state_terms
-from labeldp.tables.frames import frame_names, is_frame, refuse_other_order, row_count
+from labeldp.tables.frames import frame_names, is_frame, row_count
 
 _ADVICE = 'drop it from X, say which columns to use (on="age + region")'
 
@@ -128,7 +128,9 @@ def private_moments(
     >>> bool(abs(one.params[1] - 1) < 0.3), two.names
     (True, ['Intercept', 'x1', 'x2'])
     """
-    request = FitRequest(epsilon=epsilon, bounds=bounds, scope=Scope.parse(rows_per_person, **rows), labels=False)
+    request = FitRequest(
+        epsilon=epsilon, bounds=bounds, scope=Scope.parse(rows_per_person, labels=y, **rows), labels=False
+    )
     weights_family = _family(family, request.bounds)
     ledger = as_ledger(ledger)
     label_names = _label_names(X, y, on, label)

@@ -33,7 +33,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d, estimator_html_repr
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from labeldp._values import Array, Labels
+from labeldp._values import Array, Labels, refuse_other_order
 from labeldp.accounts.budget import Charge
 from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.accounts.scope import RowOptions, Scope
@@ -61,7 +61,7 @@ from labeldp.release.label_access import LabelAccess
 from labeldp.release.names import name_of_labels
 from labeldp.release.plan import Plan, state_terms
 from labeldp.tables.feature_encoder import TableEncoder
-from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_order
+from labeldp.tables.frames import as_table, frame_names, is_frame
 from labeldp.tables.memory import refuse_too_large
 
 
@@ -249,7 +249,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         fitting = self._copy_for_fit()
         refuse_arguments(self, y, rows)
         as_ledger(self.ledger)
-        request = fitting.request().with_scope(self._scope or Scope.parse(self.rows_per_person, **rows))
+        request = fitting.request().with_scope(self._scope or Scope.parse(self.rows_per_person, labels=y, **rows))
         X, labels = fitting._check_inputs(X, y)
         if self._scope is None:
             request = request.admit(fitting._get_ledger(), labels.size)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from labeldp._values import Array, Index, Labels
+from labeldp._values import Array, Index, Labels, refuse_other_order
 from labeldp.accounts.budget import Charge
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.numbers import percent
@@ -28,7 +28,6 @@ from labeldp.errors import LabelError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource
 from labeldp.release.group_means import parse_groups
 from labeldp.release.label_access import LabelAccess
-from labeldp.tables.frames import refuse_other_order
 
 _MARGIN = 0.05
 """Rows are refused if their share in the training exceeds the share by chance by more than this."""

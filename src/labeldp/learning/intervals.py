@@ -12,7 +12,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from labeldp._values import Array, Epsilon, Interval, LabelBounds, as_fraction, parse_number
+from labeldp._values import Array, Epsilon, Interval, LabelBounds, as_fraction, parse_number, refuse_other_order
 from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number, percent
@@ -25,7 +25,6 @@ from labeldp.learning.held_out import HeldOutRows, fit_terms
 from labeldp.release.group_means import parse_groups
 from labeldp.release.label_access import LabelAccess
 from labeldp.release.queries import IntegerQuery
-from labeldp.tables.frames import refuse_other_order
 
 _ROUNDING = 1e-12
 """Ends of intervals are moved outwards by this part, more than a transform and its inverse are off."""
@@ -310,7 +309,7 @@ def private_intervals(
         y_cal,
         bounds=bounds,
         by=by,
-        scope=Scope.parse(rows_per_person, **rows),
+        scope=Scope.parse(rows_per_person, labels=y_cal, **rows),
         ledger=ledger,
         epsilon=budget,
         harm="and intervals would not cover; keep rows out of the fit, and calibrate on those",

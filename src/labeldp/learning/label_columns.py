@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from labeldp._values import Labels, Numbers
+from labeldp._values import Labels, Numbers, refuse_other_order
 from labeldp.errors import DataError, LabelError
 from labeldp.release.label_requests import MOST_LABELS
 from labeldp.release.names import UNNAMED, as_label_name, column_names, name_of_labels, refuse_lookalike
-from labeldp.tables.frames import frame_names, is_frame, refuse_other_order, row_count
+from labeldp.tables.frames import frame_names, is_frame, row_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ def label_columns(labels: Any, X: Any = None) -> list[LabelColumn]:
     >>> label_columns([2.5, 4.0])[0].name
     'label'
     """
+    refuse_other_order(X, labels, "labels")
     array = Labels.parse(labels).values
     if X is not None and array.ndim and row_count(X) != len(array):
         raise DataError(
@@ -57,7 +58,6 @@ def label_columns(labels: Any, X: Any = None) -> list[LabelColumn]:
         raise LabelError(f"labels must be of shape (n,) or (n, k), k at most {MOST_LABELS}, got {array.shape}")
     names = _names(labels, array.shape[1])
     _refuse_names(names, X)
-    refuse_other_order(X, labels)
     contiguous = np.ascontiguousarray(array.T)
     return [LabelColumn(name, column, column) for name, column in zip(names, contiguous, strict=True)]
 

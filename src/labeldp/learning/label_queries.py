@@ -49,6 +49,13 @@ NEXT_TO = 0.02
 """The range is extended by a neighbouring half window that has more than this share of the rows, and more than
 noise explains."""
 
+WIDER = 4
+"""Before a narrow window is used, labels are counted in a window that is wider by this power of two."""
+
+NEARLY_ALL = 0.97
+"""It must have at least this share of the rows, less what noise explains. With fewer, most labels are one value,
+as where a yes is rare, and the others are what there is to learn."""
+
 
 def find_range(access: LabelAccess, bounds: Pair) -> Pair | None:
     """Return the range of labels: the bounds, or a part of them if the bounds are far too wide.
@@ -76,6 +83,10 @@ def find_range(access: LabelAccess, bounds: Pair) -> Pair | None:
     searches = math.ceil(math.log2(NARROWEST_LEVEL - LOOSE_LEVEL + 1))
     epsilon = split.RANGE_WIDTH.of(access) / searches
     level = narrowest_level(partial(is_filled, epsilon=epsilon), LOOSE_LEVEL, NARROWEST_LEVEL)
+    if level - WIDER >= LOOSE_LEVEL:
+        epsilon = split.RANGE_POSITION.of(access)
+        if not is_filled(level - WIDER, epsilon, NEARLY_ALL - 3 / (access.rows * float(epsilon))):
+            return bounds
     return _place_range(BinCounts.equal(cells, 2 << level, "counts of windows"), access)
 
 

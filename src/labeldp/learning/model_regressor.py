@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, Unpack
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from labeldp._values import Array, Labels
+from labeldp._values import Array, Labels, refuse_other_order
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.errors import ParameterError
@@ -22,7 +22,6 @@ from labeldp.learning.threads import limit_libraries
 from labeldp.learning.updates import earlier_fit, plan_update, refuse_predictions
 from labeldp.release.label_access import LabelAccess
 from labeldp.release.names import name_of_labels
-from labeldp.tables.frames import refuse_other_order
 
 
 class ModelReleaseRegressor(PrivateRegressor):
@@ -124,7 +123,7 @@ class ModelReleaseRegressor(PrivateRegressor):
         refuse_arguments(self, y, rows)
         fitting = self._copy_for_fit()
         ledger = fitting._get_ledger()
-        request = fitting.request().with_scope(Scope.parse(self.rows_per_person, **rows))
+        request = fitting.request().with_scope(Scope.parse(self.rows_per_person, labels=y, **rows))
         earlier = earlier_fit(self, request, ledger)
         X, labels = fitting._check_update(X, y)
         request = request.admit(ledger, labels.size)

@@ -15,7 +15,16 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
-from labeldp._values import Array, Epsilon, Index, LabelBounds, Labels, as_fraction, parse_number
+from labeldp._values import (
+    Array,
+    Epsilon,
+    Index,
+    LabelBounds,
+    Labels,
+    as_fraction,
+    parse_number,
+    refuse_other_order,
+)
 from labeldp.accounts.budget import Budget, Charge, label_cost
 from labeldp.accounts.ledger import Ledger, warn_if_seen
 from labeldp.accounts.numbers import number
@@ -28,7 +37,7 @@ from labeldp.learning.held_out import HeldOutRows, final_step, finite_prediction
 from labeldp.learning.quality import Risk
 from labeldp.learning.score_sums import HeldOutPlan, ScorePlan
 from labeldp.release.label_access import LabelAccess
-from labeldp.tables.frames import refuse_other_order, row_count
+from labeldp.tables.frames import row_count
 
 TEST_SIZE = 0.1
 FEWEST_ROWS = 100
@@ -179,7 +188,7 @@ def private_scores(
         y,
         bounds=bounds,
         by=by,
-        scope=Scope.parse(rows_per_person, **rows),
+        scope=Scope.parse(rows_per_person, labels=y, **rows),
         ledger=ledger,
         epsilon=budget,
         harm="and a score would be too good; keep rows out of the fit, and score those",
@@ -296,7 +305,7 @@ def fit_and_score(
     labels = Labels.parse(y).values.astype(np.float64)
     if labels.ndim != 1 or labels.size != row_count(X):
         raise ParameterError(f"y must be one label for each of the {row_count(X):,} rows of X, got {labels.shape}")
-    scope, source = Scope.parse(regressor.rows_per_person, **rows), resolve_source(random_state)
+    scope, source = Scope.parse(regressor.rows_per_person, labels=y, **rows), resolve_source(random_state)
     dearest = max(Epsilon(epsilon).exact, Epsilon(regressor.epsilon).exact)
     scope = regressor._get_ledger().admit(scope, labels.size, dearest)
     X, y, labels = take_kept(scope, X), take_kept(scope, y), scope.select(labels)

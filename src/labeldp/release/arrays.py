@@ -91,7 +91,7 @@ def estimate_prior(
     True
     """
     array = one_column(labels)
-    scope = Scope.parse(rows_per_person, **rows)
+    scope = Scope.parse(rows_per_person, labels=labels, **rows)
     request = Request(epsilon=epsilon, bounds=bounds, trust=trust, method=method, sigma=sigma, scope=scope)
     source = resolve_source(random_state)
     ledger = ledger_to_charge(as_ledger(ledger), labels)

@@ -39,31 +39,6 @@ def row_count(X: Any) -> int:
     return int(shape[0]) if shape else len(X)
 
 
-def refuse_other_order(X: Any, y: Any, name: str = "y") -> None:
-    """Refuse a column of pandas whose index is that of the features in another order, before the charge.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> rows = pd.DataFrame({"a": [1, 2]}, index=["ann", "bo"])
-    >>> refuse_other_order(rows, pd.Series([5, 7], index=["ann", "bo"]))
-    >>> refuse_other_order(rows, pd.Series([7, 5], index=["bo", "ann"]))    # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    labeldp.errors.DataError: X and y have the same index in another order...
-    """
-    rows: Any = getattr(X, "index", None)
-    labels: Any = getattr(y, "index", None)
-    if not (hasattr(rows, "equals") and hasattr(labels, "equals")) or rows.equals(labels):
-        return
-    comparable = len(rows) == len(labels) and rows.nlevels == labels.nlevels and rows.is_unique
-    if comparable and labels.is_unique and rows.isin(labels).all():
-        raise DataError(
-            f"X and {name} have the same index in another order, so that rows would get values of others: give "
-            f"{name}.loc[X.index], or {name}.to_numpy() if they belong together as they stand"
-        )
-
-
 def frame_names(frame: Any) -> list[str]:
     """Return the names of a data frame's columns, in order; other than text they are written out."""
     return [str(name) for name in column_names(frame) or ()]
