@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,7 +51,8 @@ def write_canaries(
 ) -> None:
     """Write canaries for a table: rows with its columns, to be added to it before a fit. No label is read.
 
-    A file beside them, ``OUT.canaries``, has their checksum: no other table is taken for one of canaries.
+    A file beside them, ``OUT.canaries``, has the checksum of the table and of the label: nothing else is taken for
+    canaries, neither another table nor another private column of this one.
 
     Each public value is that of a random row, drawn for each column anew; the label is one of the bounds, by a
     fair coin. Columns in ``drop`` are empty, and not read.
@@ -66,7 +68,7 @@ def write_canaries(
     with TableWriter(out, table.schema, None, force, dialect=dialect) as writer:
         writer.write(canaries)
     with atomic_file(mark, public=True, replace=force) as draft:
-        draft.write_text(sha256(Path(out)), encoding="ascii")
+        draft.write_text(_checksum(out, label), encoding="ascii")
 
 
 def _draw_canaries(table: Table, label: str, labels: Array, drop: Sequence[str]) -> Any:
@@ -83,13 +85,19 @@ def _draw_canaries(table: Table, label: str, labels: Array, drop: Sequence[str])
     return pa.RecordBatch.from_arrays([columns[name] for name in table.schema.names], schema=table.schema)
 
 
-def refuse_true_labels(table: StrPath) -> None:
-    """Refuse a table that `write_canaries` did not write: a label in it could be a true one."""
+def refuse_true_labels(table: StrPath, label: str | None) -> None:
+    """Refuse a column that `write_canaries` did not draw: a label in it could be a true one."""
     mark = _mark(table)
-    if not mark.exists() or read_regular(mark, MAX_MARK).decode("ascii", "replace") != sha256(Path(table)):
+    if not mark.exists() or read_regular(mark, MAX_MARK).decode("ascii", "replace") != _checksum(table, label):
         raise DataError(
-            f"{mark.name} is not there or of another table: only what labeldp canaries wrote is canaries"
+            f"{mark.name} is not there, or is of another table or of another label than {label!r}: only labels "
+            "that labeldp canaries drew are those of canaries"
         )
+
+
+def _checksum(table: StrPath, label: str | None) -> str:
+    """Return the checksum of a file and of the name of one of its columns."""
+    return hashlib.sha256(f"{sha256(Path(table))} {label!r}".encode()).hexdigest()
 
 
 def _mark(table: StrPath) -> Path:

@@ -134,6 +134,15 @@ def test_private_labels_pass_by_canaries_and_true_ones_end_with_code_4(canaries,
     assert "VIOLATION" in said("audit", tmp_path / "private.parquet", *words[2:], code=4)
 
 
+def test_another_private_column_of_a_table_of_canaries_has_true_labels(canaries, tmp_path):
+    out = tmp_path / "private.parquet"
+    what = ("--label", "lift", "--bounds", 0, 1, "--epsilon", 1, "--mechanism", "two-point", "--drop", "price")
+    run("privatize", canaries / "all.parquet", *what, "-o", out)
+    words = ("audit", out, canaries / "canaries.parquet", "--canaries")
+    assert "another label than 'lift'" in said(*words, code=2)
+    assert "another label" in said(*words, "--label", "area", code=2)
+
+
 @pytest.mark.slow
 def test_a_saved_model_is_audited_by_canaries_and_by_its_held_out_rows(canaries, tmp_path):
     run("fit", canaries / "all.parquet", *WHAT, "--epsilon", 1, "--score", 1, "-o", tmp_path / "model")

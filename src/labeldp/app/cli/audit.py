@@ -10,6 +10,7 @@ import typer
 from typer import Argument, Option
 
 from labeldp.accounts.card import Card
+from labeldp.accounts.explanation import private_column
 from labeldp.app.card_files import read_card_file
 from labeldp.app.cli.commands import command
 from labeldp.app.cli.own_mechanisms import import_modules
@@ -95,7 +96,7 @@ def audit(
         from labeldp.app.learnt_rows import read_learnt, refuse_true_labels
 
         if canaries:
-            refuse_true_labels(table)
+            refuse_true_labels(table, label or private_column(card.content))
         rows = read_learnt(path, card, table, label=label, last_rows=canaries, format=format, dialect=dialect)
         run = rows.audit_canaries if canaries else rows.audit_true_labels
         result = run(0.95 if confidence is None else confidence)
