@@ -7,7 +7,7 @@ export interface Answer {
   readonly card: string;
 }
 
-/** Whatever keeps text under a name, such as `localStorage`. */
+/** Whatever keeps text under a name, such as `localStorage`, for one person: another would get the same answer. */
 export interface AnswerStorage {
   getItem(name: string): string | null;
   setItem(name: string, text: string): void;
@@ -27,7 +27,8 @@ export interface Client {
   randomize(value: number): number;
   /**
    * Return the answer to a question that was kept before, under whatever card; else randomise, keep and return one.
-   * The value itself is not kept. By default answers are kept in `localStorage`.
+   * The value itself is not kept. By default answers are kept in `localStorage`; where there is none, as in Node,
+   * a storage is needed.
    */
   answer(question: string, value: number, storage?: AnswerStorage): Promise<Answer>;
 }

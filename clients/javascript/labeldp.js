@@ -7,8 +7,7 @@
  * A card is verified before use, in exact integers. docs/formats.md specifies cards and sampling, bit for bit.
  */
 const [MAX_INTEGER, WORDS, ONE] = [1n << 53n, 1n << 64n, 1n << 192n]; // the last is the unit of exponentials
-const MAX_CHARACTERS = 2 ** 23;
-const MAX_ENTRIES = 2 ** 17; // of a table, or of noise
+const [MAX_CHARACTERS, MAX_ENTRIES] = [2 ** 23, 2 ** 17]; // the latter of a table, or of noise
 const KEPT = "labeldp:answer:";
 
 /** Thrown for a card that must not be used. */
@@ -318,6 +317,7 @@ function makeClient({ mechanism, channel, proof }, checksum, sample, crypto) {
 /** Return the answer to a question that is kept, as {value, card}, or null. */
 export function kept(question, storage = globalThis.localStorage) {
   if (typeof question !== "string" || question === "") throw new TypeError("The question has no name.");
+  if (!storage?.getItem || !storage.setItem) throw new TypeError("Pass a storage for each person: none is here.");
   return JSON.parse(storage.getItem(KEPT + question));
 }
 /** Return the client of a card that proves its epsilon, and that `options` allow; else throw. */

@@ -129,6 +129,16 @@ test("an answer that cannot be kept is not shown", async () => {
   await assert.rejects(client.answer("q", 1, damaged), SyntaxError);
 });
 
+test("without a storage nothing is drawn, and the message says what to pass", async () => {
+  const client = await load(strong);
+  globalThis.crypto.getRandomValues = () => assert.fail("drawn");
+  for (const storage of [undefined, null, {}, { getItem: () => null }]) {
+    await assert.rejects(client.answer("q", 1, storage), /Pass a storage for each person/);
+    assert.throws(() => kept("q", storage), /Pass a storage/);
+  }
+  restore();
+});
+
 test("the last word of the window leads to the last cell, at the edge of 2^64", async () => {
   const client = await load(strong);
   give(2n ** 64n - 1n, 2 ** 32 - 1);
