@@ -150,6 +150,30 @@ def test_a_value_that_the_card_cannot_draw_is_refused_by_its_row(name, wrong):
     assert "33.3" not in str(refusal.value), "true answers may stand there"
 
 
+@pytest.mark.parametrize("name", CARDS)
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6], ids=str)
+def test_values_that_lost_digits_are_refused_with_the_reason(name, unit):
+    bounds = (0, 100 * unit)
+    mechanism = {
+        "rp": lambda: ldp.RPWithPrior(interval=bounds, zeta=15.0 * unit, epsilon=2.0),
+        "auto": lambda: ldp.Unbiased.for_bounds(bounds, 2.0),
+    }.get(name, lambda: type(CARDS[name])(bounds=bounds, epsilon=2.0))()
+    values = mechanism.randomize(Y * unit)
+    decimals = -round(np.log10(unit))
+    for rounded in (values.astype(np.float32), values.round(decimals), values.round(decimals + 6)):
+        with pytest.raises(LabelError, match=r"rounded or stored as float32, it seems\. Take them"):
+            ldp.Reports(rounded, mechanism)
+    values[7] = 1e5 * unit
+    with pytest.raises(LabelError, match="in row 8 with its card: leave such rows out, and check that no form"):
+        ldp.Reports(values, mechanism)
+
+
+@pytest.mark.parametrize("values", [[0.0], [5e-324], [1e308, 1.5], [float("inf")] * 2], ids=str)
+def test_odd_values_are_refused(values):
+    with pytest.raises(LabelError, match="no answer gives"):
+        ldp.Reports(values, CARDS["two-point"])
+
+
 def test_values_of_another_card_are_refused():
     with pytest.raises(LabelError, match="row 1, 2, 3, 4, 5 and 5,995 more"):
         ldp.Reports(CARDS["auto"].randomize(Y), CARDS["two-point"])

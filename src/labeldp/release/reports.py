@@ -42,6 +42,12 @@ MAX_CUTS = 128
 _SHOWN_ROWS = 5
 """Row numbers in an error."""
 
+_DIGITS = 10
+"""Values whose digits all end here, after the first of the largest, were rounded: a float64 has 16."""
+
+_LEAST = 1e-290
+"""Values that are smaller count as this where digits are counted."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
@@ -261,9 +267,15 @@ class Reports:
         wrong = (np.flatnonzero(is_wrong) + 1).tolist()
         if wrong:
             hidden = f" and {len(wrong) - _SHOWN_ROWS:,} more" if len(wrong) > _SHOWN_ROWS else ""
+            remedy = "leave such rows out"
+            if _lack_digits(self.values):
+                remedy = (
+                    "the values were rounded or stored as float32, it seems. Take them as the form sent them, as "
+                    "float64 with all digits"
+                )
             raise LabelError(
                 f"no answer gives the value in row {', '.join(map(str, wrong[:_SHOWN_ROWS]))}{hidden} with its "
-                "card: leave such rows out, and check that no form sends true answers"
+                f"card: {remedy}, and check that no form sends true answers"
             )
 
     def _refuse_intervals(self) -> None:
@@ -410,6 +422,17 @@ def _parse_values(values: ArrayLike) -> Array:
     if array.ndim != 1 or not array.size:
         raise LabelError(f"reports must be one column with at least one row, got the shape {array.shape}")
     return array
+
+
+def _lack_digits(values: Array) -> bool:
+    """Return whether all values seem to be rounded, or to come from float32."""
+    if not np.isfinite(values).all():
+        return False
+    largest = max(float(np.abs(values).max()), _LEAST)
+    rounded = np.round(values, _DIGITS - math.floor(math.log10(largest)))
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
+    return bool((np.abs(values - rounded) <= 1e-15 * largest).all() or (values == single).all())
 
 
 def _parse_mechanisms(mechanism: Any, size: int) -> tuple[tuple[Mechanism, ...], Index]:
