@@ -65,7 +65,7 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {
     "inherited-members": "Mechanism,BaseEstimator,RegressorMixin,TransformerMixin,_SetOutputMixin,"
     "_MetadataRequester,BaseException,ImportError,OSError,Protocol",
-    "exclude-members": "as_data, as_text, blocks, check, checked, describe, "
+    "exclude-members": "as_data, as_text, blocks, check, checked, count_ranges, describe, "
     "dialect_for, fit_table, for_numbers, from_data, html, parse, "
     "prior_charge, public_model, refuse_unknown, remembers, set_score_request, predict_numbers, "
     "with_defaults, with_detected",  # not for users

@@ -18,6 +18,7 @@ from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import choose_mechanism
 from labeldp.mechanisms.registry import mechanism_class
+from labeldp.release.deconvolution import simulated_errors
 from labeldp.release.plan import mechanism_choices
 from labeldp.release.reports import Reports
 
@@ -29,9 +30,6 @@ COLUMNS = 10
 
 BINS = 10
 """Bins of the histogram that is previewed."""
-
-_SIMULATIONS = 3
-"""Simulated surveys of a size."""
 
 _BELL = 64
 """Bins of the assumed distribution of answers."""
@@ -99,7 +97,8 @@ class Forecast:
     model : float
         The error that noise adds to a linear model of ten columns; at most the labels' standard deviation.
     histogram : float or None
-        Typical error of the share of one of ten bins; None where values show the mean alone.
+        Typical error of the share of one of ten bins, the root of the mean square over bins and surveys; None
+        where values show the mean alone.
 
     Examples
     --------
@@ -191,13 +190,10 @@ def _histogram_error(mechanism: Mechanism, prior: Histogram, size: int) -> float
 
     The seed is fixed, and no label is in it.
     """
-    shares = np.diff(prior.cumulative(np.linspace(*mechanism.domain, BINS + 1)))
-    rng, words, squares = np.random.default_rng(0), simulation_words(0), []
-    for _ in range(_SIMULATIONS):
-        answers = np.interp(rng.random(size), prior.cumulative(prior.nodes), prior.nodes)
-        values = mechanism.randomize_checked(answers, words)
-        if np.unique(values).size < 3:
-            return None
-        estimates = Reports(values, mechanism).histogram(BINS).masses
-        squares.append(float(np.mean((estimates - shares) ** 2)))
-    return math.sqrt(float(np.mean(squares)))
+    answers = np.interp(np.random.default_rng(0).random(size), prior.cumulative(prior.nodes), prior.nodes)
+    values = mechanism.randomize_checked(answers, simulation_words(0))
+    if np.unique(values).size < 3:
+        return None
+    nodes, likelihood, _ = Reports(values, mechanism).count_ranges(BINS)
+    errors = simulated_errors(likelihood, np.diff(prior.cumulative(nodes)), size, BINS)
+    return math.sqrt(float(np.mean(errors**2)))

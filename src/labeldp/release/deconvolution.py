@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from labeldp._values import Array, Counts
 from labeldp.exact.proof import Channel
@@ -20,6 +21,13 @@ FULL_SMOOTHING = 0.25
 
 SMOOTHINGS = (0.0, 0.001, 0.01, 0.05, FULL_SMOOTHING)
 """Shares to choose from, by how well the histogram of half of the values explains the other half."""
+
+
+SIMULATIONS = 40
+"""Simulated surveys, of which some have errors several times those of others."""
+
+_TINY = 1e-9
+"""Added to the counts of a half, which may be empty."""
 
 
 def label_likelihood(channel: Channel, nodes: Array, cuts: Array) -> Array:
@@ -44,16 +52,20 @@ def label_likelihood(channel: Channel, nodes: Array, cuts: Array) -> Array:
     return np.asarray(shares.reshape(*points.shape, -1).mean(axis=1).T)
 
 
-def smoothed_em(likelihood: Array, observed: Array, smoothing: float = FULL_SMOOTHING) -> Array:
-    """Return the masses that explain the observed frequencies, smoothed after every step."""
-    masses = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
+def smoothed_em(likelihood: Array, observed: Array, smoothing: ArrayLike = FULL_SMOOTHING) -> Array:
+    """Return the masses that explain the observed frequencies, smoothed after every step.
+
+    Frequencies may be columns of several samples, each with its smoothing: so are the masses.
+    """
+    smoothing = np.asarray(smoothing)
+    masses = np.full((likelihood.shape[1], *observed.shape[1:]), 1 / likelihood.shape[1])
     for _ in range(MAX_STEPS):
         expected = likelihood @ masses
         step = masses * (likelihood.T @ (observed / np.maximum(expected, 1e-300)))
         padded = np.concatenate([step[:1], step, step[-1:]])
         step = smoothing * (padded[:-2] + padded[2:]) + (1 - 2 * smoothing) * step
-        step /= step.sum()
-        if np.abs(step - masses).sum() < 1e-7:
+        step /= step.sum(axis=0)
+        if np.abs(step - masses).sum(axis=0).max() < 1e-7:
             break
         masses = step
     return np.asarray(masses)
@@ -62,6 +74,15 @@ def smoothed_em(likelihood: Array, observed: Array, smoothing: float = FULL_SMOO
 def deconvolve(likelihood: Array, counts: Counts) -> Array:
     """Return the masses that explain counts, as smooth as lets each half of the values explain the other best.
 
+    Parameters
+    ----------
+    likelihood : array, m × k
+    counts : array of m counts, or m × samples
+
+    Returns
+    -------
+    array of k masses, or k × samples
+
     Examples
     --------
     >>> import numpy as np
@@ -69,20 +90,38 @@ def deconvolve(likelihood: Array, counts: Counts) -> Array:
     >>> deconvolve(likelihood, np.array([8000, 1000, 1000])).round(2).tolist()
     [1.0, 0.0, 0.0]
     """
-    total = counts.sum()
     half = np.random.default_rng(0).binomial(counts, 0.5)  # of released values: this is no noise for privacy
     halves = (half, counts - half)
-    scores = [0.0] * len(SMOOTHINGS)
-    if all(values.sum() for values in halves):
-        scores = [_cross_likelihood(likelihood, halves, smoothing) for smoothing in SMOOTHINGS]
-    best = len(scores) - 1 - int(np.argmax(scores[::-1]))
-    return smoothed_em(likelihood, counts / total, SMOOTHINGS[best])
+    scores = np.array([_cross_likelihood(likelihood, halves, smoothing) for smoothing in SMOOTHINGS])
+    best = len(SMOOTHINGS) - 1 - np.argmax(scores[::-1], axis=0)
+    return smoothed_em(likelihood, counts / counts.sum(axis=0), np.array(SMOOTHINGS)[best])
 
 
-def _cross_likelihood(likelihood: Array, halves: tuple[Counts, Counts], smoothing: float) -> float:
+def simulated_errors(likelihood: Array, masses: Array, size: int, bins: int) -> Array:
+    """Return the root mean squared error of each bin's share, over simulated surveys of labels with these masses.
+
+    The seed is fixed, and no label is in it.
+
+    Parameters
+    ----------
+    likelihood : array, m × k
+    masses : array of k floats
+    size : int
+        Values of a survey.
+    bins : int
+        Divides k.
+    """
+    frequencies = likelihood @ masses
+    samples = np.random.default_rng(0).multinomial(size, frequencies / frequencies.sum(), SIMULATIONS)
+    errors = deconvolve(likelihood, samples.T) - masses[:, None]
+    of_bins = errors.reshape(bins, -1, SIMULATIONS).sum(axis=1)
+    return np.asarray(np.sqrt((of_bins**2).mean(axis=1)))
+
+
+def _cross_likelihood(likelihood: Array, halves: tuple[Counts, Counts], smoothing: float) -> Array:
     """Return the log likelihood of each half under the masses of the other."""
-    score = 0.0
+    score = np.zeros(halves[0].shape[1:])
     for fitted, held_out in permutations(halves):
-        masses = smoothed_em(likelihood, fitted / fitted.sum(), smoothing)
-        score += float(held_out @ np.log(np.maximum(likelihood @ masses, 1e-300)))
+        masses = smoothed_em(likelihood, (fitted + _TINY) / (fitted + _TINY).sum(axis=0), smoothing)
+        score += (held_out * np.log(np.maximum(likelihood @ masses, 1e-300))).sum(axis=0)
     return score

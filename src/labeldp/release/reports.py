@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from labeldp._values import Array, Index, Interval, parse_integer
+from labeldp._values import Array, Counts, Index, Interval, parse_integer
 from labeldp.accounts.accuracy import is_possible
 from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.numbers import number
@@ -355,6 +355,10 @@ class Reports:
         By expectation maximisation over all cards, as smooth as the reports ask for. It is public, as reports are:
         a card may be designed with it for people who have not answered yet.
 
+        Its shares have no standard errors: smoothing removes narrow peaks, and no simulation from a smooth
+        histogram shows that error. ``labeldp design --prior`` forecasts the errors for a distribution that is
+        known or assumed.
+
         Parameters
         ----------
         bins : int, optional
@@ -374,25 +378,35 @@ class Reports:
         >>> bool(histogram.masses[2:4].sum() > 0.8)
         True
         """
-        self._refuse_intervals()
         if bins is None:
             bins = int(np.clip(round(math.sqrt(len(self))), _FEWEST_BINS, _FINE_BINS))
         size = parse_integer(bins, "bins", 2, _MAX_BINS)
+        nodes, likelihood, counts = self.count_ranges(size)
+        masses = deconvolve(likelihood, counts).reshape(size, -1)
+        return Histogram(nodes[:: masses.shape[1]], masses.sum(axis=1))
+
+    def count_ranges(self, bins: int) -> tuple[Array, Array, Counts]:
+        """Return edges of subdivided bins, the likelihood of ranges of values given these, and counts of values.
+
+        Parameters
+        ----------
+        bins : int
+        """
+        self._refuse_intervals()
         distinct = max(np.unique(self.values[rows]).size for rows, _ in self.by_mechanism())
         if distinct < 3:
             raise ParameterError(
                 f"these reports have {distinct} different values, which show the mean alone: for a histogram, "
                 "design the card with another mechanism, such as rp"
             )
-        subdivisions = -(-_FINE_BINS // size)  # of a bin: smoothing is over these
-        nodes = np.linspace(*self.bounds, size * subdivisions + 1)
+        subdivisions = -(-_FINE_BINS // bins)  # smoothing is over these
+        nodes = np.linspace(*self.bounds, bins * subdivisions + 1)
         pieces, counts = [], []
         for rows, mechanism in self.by_mechanism():
             cuts = _cuts(self.values[rows], mechanism.domain)
             pieces.append(label_likelihood(mechanism.channel, nodes, cuts) * (rows.size / len(self)))
             counts.append(np.bincount(np.searchsorted(cuts, self.values[rows]), minlength=cuts.size + 1))
-        masses = deconvolve(np.concatenate(pieces), np.concatenate(counts))
-        return Histogram(nodes[::subdivisions], masses.reshape(size, subdivisions).sum(axis=1))
+        return nodes, np.concatenate(pieces), np.concatenate(counts)
 
     def mean_squared_error(self, predictions: ArrayLike) -> Figure:
         """Return the mean squared error of predictions of the answers, unbiased, with its standard error.

@@ -10,6 +10,7 @@ from command_line import files_in, run, said
 from labeldp.app.histogram_files import read_histogram
 from labeldp.errors import ParameterError
 from labeldp.evidence.designs import design_card, forecast
+from labeldp.exact.word_sources import simulation_words
 
 BOUNDS = ("--bounds", 0, 100)
 ROWS = 4000
@@ -198,3 +199,19 @@ def test_a_forecast_of_the_mean_is_the_error_of_surveys(name):
     stated = forecast(mechanism, sizes=[1000])[0]
     assert 1.96 * np.std(means) == pytest.approx(stated.mean, rel=0.2)
     assert (stated.histogram is None) == (name == "two-point")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("peaks", [[1.0], [1.0, 0.0, 0.0, 1.0]], ids=["even", "two peaks"])
+def test_a_forecast_of_shares_is_the_error_of_surveys(peaks):
+    """The seeds are fixed: square errors vary by more than their mean, and 40 surveys show it within 40 %."""
+    prior = ldp.Histogram.from_counts(peaks, (0, 100))
+    mechanism = design_card(bounds=(0, 100), epsilon=0.5, mechanism="rp")
+    shares = np.diff(prior.cumulative(np.linspace(0, 100, 11)))
+    rng, words, squares = np.random.default_rng(1), simulation_words(1), []
+    for _ in range(40):
+        answers = np.interp(rng.random(3000), prior.cumulative(prior.nodes), prior.nodes)
+        reports = ldp.Reports(mechanism.randomize_checked(answers, words), mechanism)
+        squares.append(np.mean((reports.histogram(bins=10).masses - shares) ** 2))
+    stated = forecast(mechanism, prior, sizes=[3000])[0].histogram
+    assert stated == pytest.approx(np.sqrt(np.mean(squares)), rel=0.4)

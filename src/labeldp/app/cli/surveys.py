@@ -85,8 +85,13 @@ def design(
         )
     print_result(
         "The errors assume answers "
-        + ("as in the prior." if histogram else "that are mostly in the lower half of the bounds.")
-        + " Shares are those of ten equal bins. A model is one of ten columns; its error comes on top of what "
+        + (
+            "as in the prior. Shares are those of ten equal bins."
+            if histogram
+            else "that are mostly in the lower half of the bounds. Shares are those of ten equal bins: if most "
+            "answers lie in few of these, errors are up to five times as large."
+        )
+        + " A model is one of ten columns; its error comes on top of what "
         "columns cannot explain.",
         f"Say on the form: from the answer that is sent, nobody can be more than {percent(certainty(epsilon))} "
         "sure which of two answers you gave, if both were equally likely before.",
