@@ -92,7 +92,9 @@ def canaries(tmp_path_factory):
     """Return a folder with a table whose last rows are canaries, and a private table of its labels."""
     folder = tmp_path_factory.mktemp("canaries")
     pq.write_table(homes(600), folder / "homes.parquet")
-    run("canaries", folder / "homes.parquet", *WHAT, "--rows", 200, "-o", folder / "canaries.parquet")
+    done = run("canaries", folder / "homes.parquet", *WHAT, "--rows", 200, "-o", folder / "canaries.parquet")
+    assert "A score of that fit" in done.output
+    assert "too large for the other rows" in " ".join(done.output.split())
     both = pa.concat_tables([pq.read_table(folder / name) for name in ("homes.parquet", "canaries.parquet")])
     pq.write_table(both, folder / "all.parquet")
     private = ("--mechanism", "two-point", "--drop", "id,area,town,lift", "-o", folder / "private.parquet")

@@ -161,5 +161,7 @@ def canaries(
     )
     print_result(
         f"{rows:,} canaries are in {out}. Add them to the end of the table, and fit or privatize it. Then: "
-        f"labeldp audit MODEL {out} --canaries"
+        f"labeldp audit MODEL {out} --canaries",
+        "A score of that fit, and the error that a release states, count canaries too. Their mean error is "
+        "half the bounds' width, so both are too large for the other rows.",
     )
