@@ -81,6 +81,8 @@ def test_a_release_with_features_costs_epsilon_and_its_card_is_valid(one):
     assert one.columns["pay"].entries["features"] == list(X.columns)
     assert ldp.verify_card(one.to_card()).verdict == "valid"
     assert "far too small" in one.summary()
+    assert "Labels outside the bounds, 0 to 5, were clipped to them, and labels far" in one.summary()
+    assert "were clipped to them" in one.model.summary()
     sent = pickle.loads(pickle.dumps(one))
     assert (sent.terms, sent.ledger) == (one.terms, None)
     np.testing.assert_array_equal(sent.model.predict(X), one.model.predict(X))

@@ -10,7 +10,7 @@ from labeldp._values import Data
 from labeldp.accounts.accuracy import clipping_sentence, noise_sentence
 from labeldp.accounts.agreement import cost_of_statistics
 from labeldp.accounts.budget import Budget, rounded_up
-from labeldp.accounts.numbers import EXAMPLE, WEAK, is_weak, odds_figures, times
+from labeldp.accounts.numbers import EXAMPLE, WEAK, is_weak, number, odds_figures, times
 from labeldp.accounts.scores import describe_quality
 from labeldp.accounts.statistic import describe_proof, origins_of, proof_of
 
@@ -442,11 +442,21 @@ def _cost_of_use(terms: Terms) -> list[str]:
     return [f"{cost} for each use, proven. Uses on the same label add up.", *designs]
 
 
+def _clipping(terms: Terms) -> str:
+    """Return the clipping of the labels that a model learnt from; of how many is not known."""
+    low, high = map(number, terms.bounds[0])
+    further = "."
+    if terms.trust == "curator":
+        further = ", and labels far from most others to a narrower range that was estimated with noise."
+    return f"Labels outside the bounds, {low} to {high}, were clipped to them{further}"
+
+
 def _noise(terms: Terms, wording: Wording, entries: Data) -> list[str]:
     """Return the size of the noise."""
     if wording.has_model:
         score = describe_quality(entries.get("quality"), terms.statistics, terms.rows_per_person)
-        return [wording.noise, f"How wrong the model is: {score}." if score else _NOT_SCORED]
+        error = f"How wrong the model is: {score}." if score else _NOT_SCORED
+        return [wording.noise, _clipping(terms), error]
     if wording.noise:
         return [wording.noise]
     column = terms.mechanisms[0], terms.priors[0], terms.bounds[0]
