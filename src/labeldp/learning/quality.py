@@ -81,12 +81,16 @@ class Risk:
 
     @property
     def mse(self) -> float:
-        """The mean squared error; 0 if noise made it negative."""
+        """The mean squared error; the square of the mean absolute one where noise put it below that."""
         return self.figures["mse"].value
 
     @property
     def rmse(self) -> float:
-        """The root of the mean squared error, a typical error in the label's unit; 0 if that is 0."""
+        """The root of the mean squared error, a typical error in the label's unit.
+
+        It equals ``mae`` where noise put it below, as no root mean square is: then noise hides it, and the limit
+        of ``figures["rmse"]`` has a meaning.
+        """
         return self.figures["rmse"].value
 
     @property
