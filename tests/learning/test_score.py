@@ -54,9 +54,23 @@ def test_r2_compares_with_the_mean_prediction_and_is_paid_from_the_same_epsilon(
     truth = 1 - np.mean((predicted - Y) ** 2) / np.mean((predicted.mean() - Y) ** 2)
     assert abs(risk.figures["r2"].value - truth) < 2 * risk.figures["r2"].standard_error < 0.5
     assert risk.cost == ledger.total == ldp.Budget(4.0)
-    assert [statistic.epsilon for statistic in risk.statistics] == [2, 2]
+    assert [statistic.epsilon for statistic in risk.statistics] == [Fraction(8, 3), Fraction(4, 3)]
     assert "R²" in risk.summary()
-    assert "r2" not in score(rows=slice(100), epsilon=0.5, r2=True).figures  # noise hides the labels' variance
+    hidden = score(rows=slice(100), epsilon=0.5, r2=True)
+    assert "r2" not in hidden.figures
+    assert "R² is left out" in hidden.summary()
+    assert "R² is left out" not in risk.summary() + score().summary()
+
+
+def test_r2_takes_a_third_of_epsilon_and_the_errors_of_the_mean_in_their_own_range():
+    """Twice its ± was 0.91 before, with halves of ε and one largest error for both; it is 0.45 in the median."""
+    plan, labels = ScorePlan.of(500, Fraction(1), (0.0, 1.0), has_reference=True), np.linspace(0, 1, 500)
+    predicted = np.clip(labels + np.where(np.arange(500) % 2, 0.2, -0.2), 0, 1)
+    truth = 1 - np.mean((predicted - labels) ** 2) / np.mean((predicted.mean() - labels) ** 2)
+    draws = [figures(plan, predicted, labels, seeded(k)) for k in range(200)]
+    assert all(abs(draw["r2"].value - truth) <= 2 * draw["r2"].standard_error for draw in draws)
+    assert np.median([2 * draw["r2"].standard_error for draw in draws]) < 0.6
+    assert np.std([draw["mae"].value for draw in draws]) < 1.8 * np.sqrt(2) / 500
 
 
 def test_groups_are_scored_for_one_charge_each_by_its_own_rows():

@@ -14,6 +14,7 @@ from labeldp.errors import ParameterError
 
 _MEANING = "± is one standard error, an upper limit of noise and chance: twice it covers in at least 95 % of runs."
 _MEANING_CLIPPED = f"± is one standard error, of noise and chance: twice it usually covers. {FAR_GROUP}"
+_HIDDEN_R2 = "R² is left out: noise hides the error of the mean prediction. More rows or more ε would show it."
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -112,10 +113,16 @@ class Risk:
             "NOT PRIVATE: the noise can be repeated from a seed." if not self.secure else "",
             self._meaning() if "±" in estimates or "mae" not in self.figures else "",
             "Labels and predictions were clipped to the bounds first.",
+            _HIDDEN_R2 if self._hides_r2 else "",
             self.note,
             f"Cost: {self.cost}" + (" for these rows, which the model did not use." if self.split else "."),
         ]
         return "\n  ".join([estimates, *filter(None, lines)])
+
+    @property
+    def _hides_r2(self) -> bool:
+        """True if errors of the mean prediction were measured beside those of the model, and noise hides them."""
+        return "mae" in self.figures and len(self.statistics) > 1 and "r2" not in self.figures
 
     def _meaning(self) -> str:
         """Return the meaning of ±: a mean squared error from clipped errors has no limit that always holds."""

@@ -84,8 +84,8 @@ def private_score(
         Public bounds of the label, not narrower than those of a model of this library. Never read them off the
         data.
     r2 : bool
-        Measure R² over the mean prediction too. Half of ε pays for it, so the noise of all figures doubles. It is
-        left out where noise hides it.
+        Measure R² over the mean prediction too: above 0, the model beats a constant. A third of ε pays for it, so
+        the noise of the other figures grows by a half. It is left out where noise hides it.
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int

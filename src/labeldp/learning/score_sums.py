@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -28,6 +28,10 @@ from labeldp.release.queries import IntegerQuery
 STEPS = 1 << 18
 _REACH = math.log(20) / math.sqrt(2)
 """Laplace noise is within so many of its standard deviations in 95 % of draws; of normal noise, 97 % is."""
+
+REFERENCE_SHARE = Fraction(1, 3)
+"""The share of ε for the errors of the mean prediction, which are at most half of the bounds' width if that is in
+the middle, so that their noise is small."""
 
 MOST_ROWS = 1 << 26
 """Sums of this many squares of `STEPS`, and their noise, are 64-bit integers."""
@@ -122,7 +126,7 @@ class ScorePlan(HeldOutPlan):
     largest : float
         The largest error that any label in the bounds could have, at most their width.
     has_reference : bool
-        Whether errors of the mean prediction are measured too, for half of ε: R² compares with them.
+        Whether errors of the mean prediction are measured too, for a third of ε: R² compares with them.
     """
 
     largest: float
@@ -165,23 +169,26 @@ class ScorePlan(HeldOutPlan):
     @property
     def statistics(self) -> tuple[Statistic, ...]:
         """The released sums, for a card."""
-        measurements = 2 if self.has_reference else 1
-        return (self.query().statistic(self.epsilon / measurements, "score"),) * measurements
+        shares = (1 - REFERENCE_SHARE, REFERENCE_SHARE) if self.has_reference else (Fraction(1),)
+        return tuple(self.query().statistic(self.epsilon * share, "score") for share in shares)
 
     def measure(self, predicted: Array, access: LabelAccess) -> dict[str, Figure]:
         """Return the errors of predictions, with noise, none of them negative; and R² if there is a reference."""
-        figures = self._measure_errors(predicted, access)
-        if not self.has_reference:
-            return figures
-        mean = np.clip(predicted, *self.bounds).mean()
-        reference = self._measure_errors(np.full_like(predicted, mean), access)
-        return figures | explained_share(figures["mse"], reference["mse"])
-
-    def _measure_errors(self, predicted: Array, access: LabelAccess) -> dict[str, Figure]:
-        """Return the figures of one measurement."""
-        sums = access.measure(self.query(predicted), self.statistics[0].epsilon).values
+        if self.has_reference:
+            return self._compare(predicted, access)
+        sums = access.measure(self.query(predicted), self.epsilon).values
         first, second = (sums * (1 / (STEPS**2 * self.rows))).tolist()
         return self._figures_of(first, first - second)
+
+    def _compare(self, predicted: Array, access: LabelAccess) -> dict[str, Figure]:
+        """Return the errors of predictions, and R² by those of their mean, whose largest error is another."""
+        low, high = self.bounds
+        mean = float(np.clip(predicted, low, high).mean())
+        of_model, of_mean = (replace(self, epsilon=part.epsilon, has_reference=False) for part in self.statistics)
+        of_mean = replace(of_mean, largest=max(mean - low, high - mean))
+        figures = of_model.measure(predicted, access)
+        reference = of_mean.measure(np.full(self.rows, mean), access)
+        return figures | explained_share(figures["mse"], reference["mse"])
 
     def _figures_of(self, first: float, square: float) -> dict[str, Figure]:
         """Return the figures of a mean absolute and a mean squared error, in units of the largest error."""
