@@ -121,7 +121,7 @@ def test_numbers_of_all_kinds_are_labels(array):
     values, gone = label_values(array, allow_missing=True)
     np.testing.assert_array_equal(values, [1, np.nan, 3])
     assert gone.tolist() == [False, True, False]
-    with pytest.raises(LabelError, match="missing"):
+    with pytest.raises(LabelError, match="missing or not finite, first in row 2:"):
         label_values(array)
 
 

@@ -142,10 +142,11 @@ def draw_words(count: int, source: WordSource) -> Words:
 # ---- labels ---------------------------------------------------------------------------------------------------
 
 
-def missing_labels() -> LabelError:
-    """Return the error of labels that are missing."""
+def missing_labels(row: int) -> LabelError:
+    """Return the error of labels that are missing, first at this position: where they are is public."""
     return LabelError(
-        "some labels are missing or not finite: fill them, or leave their rows out with ",
+        f"some labels are missing or not finite, first in row {row + 1:,}: fill them, or leave their rows out "
+        "with ",
         Setting("missing", "drop"),
         "; which rows are left out is public then",
     )
@@ -164,7 +165,7 @@ def label_values(array: Any, *, allow_missing: bool = False) -> tuple[Array, Mas
     values = np.asarray(as_floats(array), dtype=np.float64)
     missing = ~np.isfinite(values)
     if missing.any() and not allow_missing:
-        raise missing_labels()
+        raise missing_labels(int(np.argmax(missing)))
     return np.where(missing, np.nan, values), missing
 
 

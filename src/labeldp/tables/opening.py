@@ -230,13 +230,14 @@ class TableInput:
         cannot be written. The readers see all rows that have their labels, each of the
         samplers one label of them, and ``ids`` their hidden columns, too.
         """
-        done, last, has_gaps = 0, None, False
+        done, last, first_gap = 0, None, None
         for public, values, missing in self._read():
             rehearse(public.select(self.public.names))
             labelled = np.flatnonzero(~missing)
             last = done + int(labelled[-1]) if labelled.size else last
+            if first_gap is None and missing.any():
+                first_gap = done + int(np.argmax(missing))
             done += len(values)
-            has_gaps |= labelled.size < len(values)
             is_counted = self.table.format == "parquet"  # the progress before a fault shows where blocks end
             self._progress("Counting", done if is_counted else 0, self.table.rows)
             rows, labels = _labelled(public, values, missing)
@@ -249,8 +250,8 @@ class TableInput:
             yield labels
         if last is not None:
             self.table.refuse_total(last)
-        if has_gaps and not self._drop:
-            raise missing_labels()
+        if first_gap is not None and not self._drop:
+            raise missing_labels(first_gap)
         if last is None:
             raise DataError("no row of the table has a label" if done else "the table has no rows")
 

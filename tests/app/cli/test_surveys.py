@@ -41,6 +41,8 @@ def survey(tmp_path_factory):
     (folder / "both.csv").write_text("\n".join(["age,region,salary,card", *lines]) + "\n")
     (folder / "one.csv").write_text("\n".join(["age,region,salary,card", *lines[: ROWS // 2]]) + "\n")
     (folder / "alone.csv").write_text("\n".join(["salary", *map(repr, values.tolist()[: ROWS // 2])]) + "\n")
+    gap = [*lines[:1000], "30,north,,", *lines[1000:1500], "30,north,,"]
+    (folder / "gap.csv").write_text("\n".join(["age,region,salary,card", *gap]) + "\n")
     (folder / "mean").write_text(repr(float(answers.mean())))
     return folder
 
@@ -106,6 +108,7 @@ def test_reports_of_one_card_become_a_table_of_unbiased_labels_that_verifies(her
         ("alone.csv", ("--card", "a.card.json", "-o", "m"), "no public column"),
         ("alone.csv", ("--card", "b.card.json", "-o", "t.csv"), "no answer gives the value in row 1, 2, 3"),
         ("alone.csv", ("--card", "a.card.json", "-o", "alone.csv"), "lie in one place"),
+        ("gap.csv", ("--card", "a.card.json", "-o", "m"), "missing or not finite, first in row 1,001: fill them"),
         ("alone.csv", ("-o", "m"), "--card"),
     ],
 )
