@@ -251,12 +251,14 @@ class LabelReleaseRegressor(PrivateRegressor):
         return estimator
 
     def _weakness(self, X: Any) -> str | None:
+        if self.estimator_ is not None and loss_without_mean(self.estimator) is not None:
+            return None  # a warning before the charge has the reason of all that predictions show
         weakness = super()._weakness(X)
         if self.estimator_ is None or weakness is not None:
             return weakness
         units = self._fitted_units(X)[0]
         variance = self.release_.label_summary.variance / (self._scale.inner[1] - self._scale.inner[0]) ** 2
-        if np.var(units) <= _NOISE_LEARNT * variance or loss_without_mean(self.estimator):
+        if np.var(units) <= _NOISE_LEARNT * variance:
             return None
         return (
             f"{type(self.estimator).__name__} learns the noise of labels: its predictions vary more than labels "
