@@ -62,6 +62,17 @@ def test_that_labels_are_too_few_to_learn_from_is_said_before_the_charge():
     assert not ledger.charges
 
 
+def test_strict_settings_of_a_user_lose_no_paid_labels():
+    """Labels that are all the same give a weak model, which is said after the charge."""
+    ledger, same = ldp.Ledger(), {"X": X[:60], "bounds": (0, 5), "epsilon": 2.0, "seed": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", WeakModelWarning)
+        made = release(np.full(60, 2.5), ledger=ledger, **same)
+    assert (made.labels.shape, ledger.total) == ((60,), ldp.Budget(2))
+    with pytest.warns(WeakModelWarning, match="nearly the same for all rows"):
+        release(np.full(60, 2.5), **same)
+
+
 @pytest.mark.statistical
 def test_the_private_mean_of_skewed_labels_is_unbiased():
     """Fixed seeds. The mean of ten draws of Laplace noise passes five standard errors once in 100,000 times.

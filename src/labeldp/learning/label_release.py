@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any, Literal, Unpack
 
@@ -345,7 +345,12 @@ def _release_model(
     scope: Scope,
 ) -> ReleasedColumn:
     """Fit a model, measure its error on rows held out if they are enough, and return the posterior means."""
-    error = _fit_and_measure(model, X, column, source, scope)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WeakModelWarning)
+        error = _fit_and_measure(model, X, column, source, scope)
+    if model.weakness_ is not None:
+        with suppress(WeakModelWarning):  # as an error it must not lose labels after their charge
+            warn(model.weakness_, WeakModelWarning)
     model.set_params(random_state=None)  # its words are secret, and the model is released
     report_step("labels")
     residual = residual_variance(model, error)
