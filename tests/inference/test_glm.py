@@ -238,7 +238,12 @@ def test_what_was_not_released_is_refused_by_name_with_its_price():
     moments = ldp.private_moments(
         FRAME, YES, epsilon=2.0, bounds=(0, 1), on="age + income + C(region)", label="yes", random_state=seeded(0)
     )
-    for on, name in (("age + urban", "'urban'"), ("age + age**2", "'age..2'"), ("age + C(urban)", "'urban'")):
+    for on, name in (
+        ("age + urban", "'urban'"),
+        ("C(age)", "'C.age.'"),
+        ("age + age**2", "'age..2'"),
+        ("age + C(urban)", "'C.urban.'"),
+    ):
         with pytest.raises(DataError, match=f"{name}.* was not released .* for ε = 2 more"):
             moments.logit(on)
     with pytest.raises(LabelDPError, match="private"):

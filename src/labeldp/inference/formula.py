@@ -45,6 +45,9 @@ _LABEL_HINT = (
     "the bounds of the logarithm"
 )
 _NUMERIC = re.compile("bool|u?int|float|double|halffloat|decimal")
+_ANY = "C()"
+"""The level of a category in a formula that was not fitted."""
+
 _FUNCTIONS = {"log": (np.log, 5e-324, "above 0"), "sqrt": (np.sqrt, 0.0, "of 0 or more")}
 """Functions of a column, with the least value that they take, as a number and in words."""
 
@@ -58,7 +61,7 @@ class Factor(NamedTuple):
     power : int
         The exponent of a column of numbers.
     level : str, optional
-        The level of a category for which the factor is 1.
+        The level of a category for which the factor is 1; of a category before `Formula.fit`, a mark.
     function : {"log", "sqrt"}, optional
         The function of a column of numbers.
     """
@@ -70,7 +73,7 @@ class Factor(NamedTuple):
 
     def __str__(self) -> str:
         if self.level is not None:
-            return f"{self.column}[{self.level}]"
+            return f"C({self.column})" if self.level is _ANY else f"{self.column}[{self.level}]"
         if self.function is not None:
             return f"{self.function}({self.column})"
         return self.column if self.power == 1 else f"{self.column}**{self.power}"
@@ -141,7 +144,8 @@ class Formula:
                 raise _error(f"must not use the label {label!r}: it is private")
             if match["category"]:
                 references.append((name, [match["reference"].strip("\"'")] if match["reference"] else []))
-            term = (Factor(name, int(match["power"] or 1), function=match["function"]),)
+            level = _ANY if match["category"] else None
+            term = (Factor(name, int(match["power"] or 1), level, match["function"]),)
             if sign == "+":
                 groups.append([term])
             elif sign == "*":
@@ -149,6 +153,8 @@ class Formula:
             else:
                 groups[-1][-1] += term
         terms = _expanded(groups)
+        _refuse_repeated(terms)
+        _refuse_two_kinds(terms)
         _refuse_products_alone(terms)
         return cls(tuple(terms), _join_levels(references))
 
@@ -156,6 +162,7 @@ class Formula:
     def joined(cls, formulas: Sequence[Formula]) -> Formula:
         """Return the formula with the terms of several formulas, each once."""
         terms = dict.fromkeys(term for formula in formulas for term in formula.terms)
+        _refuse_two_kinds(terms)
         return cls(tuple(terms), _join_levels(item for formula in formulas for item in formula.levels.items()))
 
     @property
@@ -182,8 +189,7 @@ class Formula:
         """Return the formula with a term for each coefficient."""
         terms = [coded for term in self.terms for coded in product(*(_code(factor, levels) for factor in term))]
         result = Formula(tuple(terms), levels)
-        if len(set(result.names)) < len(terms):
-            raise _error("gives two coefficients one name: leave out a term, or rename a column or a level")
+        _refuse_repeated(result.names)
         return result
 
     def subset(self, formula: Formula) -> Formula:
@@ -273,11 +279,29 @@ def _expanded(groups: Sequence[Sequence[Term]]) -> list[Term]:
     return terms
 
 
+def _refuse_repeated(names: Sequence[object]) -> None:
+    """Refuse a term that is there twice, and two terms of one name."""
+    if len(set(names)) < len(names):
+        raise _error("gives two coefficients one name: leave out a term, or rename a column or a level")
+
+
+def _refuse_two_kinds(terms: Iterable[Term]) -> None:
+    """Refuse a column that is a category in one term and not in another: a release has it as one of them."""
+    factors = [factor for term in terms for factor in term]
+    categories = {factor.column for factor in factors if factor.level is not None}
+    for factor in factors:
+        if factor.level is None and factor.column in categories:
+            written = f"C({factor.column})"
+            raise _error(
+                f"has {factor} and {written}, and a release has one of them: write {written} in all terms"
+            )
+
+
 def _refuse_products_alone(terms: Sequence[Term]) -> None:
     """Refuse a product with a column that is not a term by itself."""
     single = {str(term[0]) for term in terms if len(term) == 1}
     for factor in (factor for term in terms if len(term) > 1 for factor in term):
-        name = factor.column if factor.function is None else str(factor)
+        name = str(factor._replace(power=1))
         if name not in single:
             raise _error(f"has a product with {name!r} and not this column by itself: add {name!r}")
 
@@ -288,7 +312,7 @@ def _code(factor: Factor, levels: Levels) -> list[Factor]:
         return [factor]
     if factor.power > 1 or factor.function is not None:
         raise _error(f"has {factor}, and {factor.column!r} is not a number")
-    return [Factor(factor.column, level=level) for level in levels[factor.column][1:]]
+    return [factor._replace(level=level) for level in levels[factor.column][1:]]
 
 
 def _levels(table: Any, name: str, reference: list[str]) -> list[str]:

@@ -88,6 +88,9 @@ def test_empty_text_is_a_gap_and_no_category(tmp_path, term):
         (["--on", "schooling", "-o", "table.doc"], "--out"),
         (["--on", "schooling", "--epsilon", 0.001], "--epsilon"),
         (["--on", "schooling"] * 51, "--on must be at most 50 formulas"),
+        (["--on", "schooling + schooling"], "two coefficients one name"),
+        (["--on", "region + C(region)"], "write C(region) in all terms"),
+        (["--on", "schooling", "--on", "C(schooling)"], "write C(schooling) in all terms"),
     ],
 )
 def test_what_cannot_be_estimated_is_refused_before_the_charge(options, named, survey, tmp_path, monkeypatch):
