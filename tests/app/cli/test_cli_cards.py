@@ -226,6 +226,24 @@ def test_a_folder_has_one_table_of_verdicts_and_counts_what_is_valid_alone(tmp_p
     assert (data["valid"], data["epsilon"]) == (False, 0.5)
 
 
+def test_a_charge_that_is_copied_to_a_card_with_other_noise_counts_again(tmp_path):
+    ledger, X, y = ldp.Ledger(), np.linspace(0, 1, ROWS)[:, None], np.linspace(1, 4, ROWS)
+    folder, extract = tmp_path / "cards", tmp_path / "extract.json"
+    folder.mkdir()
+    for name, columns in (("a", X), ("b", X), ("c", np.hstack([X, X**2, X**4]))):
+        table = ldp.private_ols(columns, y, epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+        (folder / f"{name}.card.json").write_text(table.to_card())
+    extract.write_text(ledger.to_extract())
+    assert "ε = 3 for someone" in flat(run("verify", folder, "--ledger", extract).output)
+    when = json.loads((folder / "a.card.json").read_text())["charges"][0]["when"]
+    content = json.loads((folder / "c.card.json").read_text())
+    content["charges"][0]["when"] = when
+    (folder / "c.card.json").write_text(forged(content))
+    assert "ε = 3 for someone" in flat(run("verify", folder).output)
+    shown = run("verify", folder, "--ledger", extract, code=4).output
+    assert "share a charge" in flat(shown)
+
+
 def test_a_report_is_no_card_and_no_file_of_another_card(cards, tmp_path):
     run("report", cards["release"], "-o", tmp_path / "b.html")
     assert "not evidence" in run("verify", cards["release"], tmp_path / "b.html", code=2).output

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
-from labeldp.accounts.budget import Charge, rounded_up, sum_of
+from labeldp.accounts.budget import Charge, missing_charges, rounded_up, sum_of
 from labeldp.accounts.ledger import Ledger, open_book
 from labeldp.accounts.ledger_chain import Extract
 from labeldp.accounts.verification import Check, Verification, verify_card
@@ -25,7 +25,7 @@ from labeldp.app.cli.own_mechanisms import import_modules
 from labeldp.app.cli.shell import EXIT, PlainConsole, finite, print_json, print_result, print_status, print_table
 from labeldp.app.options import AsJson, CardFile, Force, Modules, PaidFrom
 from labeldp.app.sentences import as_flag, counted, printable, spelled
-from labeldp.errors import LabelDPError, ParameterError, Setting
+from labeldp.errors import CardError, LabelDPError, ParameterError, Setting
 
 # ---- explain ------------------------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ def _verify_all(paths: Sequence[Path], ledger: Extract | None, *, as_json: bool)
     results = {path: _verified_or_refused(path, ledger) for path in dict.fromkeys(paths)}
     valid = [result.card.terms for result in results.values() if result.holds and result.card is not None]
     charges = [replace(charge, declaration=terms.declaration) for terms in valid for charge in terms.charges]
-    charges = list(dict.fromkeys(charges))  # a model and the table of its labels have the same
+    charges = list({(charge, charge.mechanism): charge for charge in charges}.values())  # files of one release
     if as_json:
         cards = [
             {"card": str(path), "verdict": result.verdict, "valid": result.holds, "why": _verdict(result)}
@@ -144,6 +144,10 @@ def _verify_all(paths: Sequence[Path], ledger: Extract | None, *, as_json: bool)
         print_json(valid=all(results.values()), cards=cards, epsilon=finite(sum_of(charges).epsilon))
     else:
         _show_verdicts(results, len(valid), charges)
+    if ledger is not None and missing_charges(charges, ledger.charges):
+        raise CardError(
+            f"{ledger.path}: valid cards with different noise share a charge in it, which pays for one of them"
+        )
     codes = {_EXIT_CODES[result.verdict] for result in results.values() if not result.holds}
     if codes:
         raise typer.Exit(min(codes))  # an invalid card outweighs one that cannot be verified
