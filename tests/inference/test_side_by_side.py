@@ -92,6 +92,9 @@ def test_the_cost_is_that_of_all_releases_and_several_rows_of_a_person_are_in_th
     assert "independent rows" in both
     assert "independent rows" in other.summary().splitlines()[0]
     assert "independent rows" in other.to_card()
+    assert "estimated for equal variances, as if rows of a person were not alike." in " ".join(
+        other.summary().split()
+    )
     assert "independent rows" not in one.summary()
 
 

@@ -52,6 +52,7 @@ def describe_method(
     is_linear = solution.family.is_linear
     references = ", ".join(f"{name} = {values[0]}" for name, values in formula.levels.items())
     model = "for equal variances" if is_linear else "for the model's variances"
+    model += ", as if rows of a person were not alike" if terms.rows_per_person > 1 else ""
     ordinary = "hidden by noise" if np.isnan(estimates.ordinary_errors).any() else f"estimated {model}"
     is_known = estimates.correlation is not None
     remarks = {

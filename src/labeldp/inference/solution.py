@@ -21,13 +21,13 @@ _MAX_CONDITION = 1e12
 """Equations with a larger condition number have no solution that can be computed."""
 
 _MEAN_OUTSIDE = (
-    "The noisy mean is beyond every {family.quantity}, so the {family.title} model has no solution: estimate "
-    "another family from the same moments at no further cost, or release anew with a larger ε or more rows."
+    "The noisy mean is beyond every {family.quantity}, so the {family.title} model has no solution. In Python, "
+    "another family from the same moments costs nothing more; a larger ε or more rows take a new release."
 )
 _SEPARATED = (
     "The {family.title} model has no finite solution for these noisy sums: by chance, by noise, or because "
-    "columns separate the labels. Leave out columns, or estimate a linear model, from the same moments: it costs "
-    "nothing more."
+    "columns separate the labels. Fewer columns may have one. In Python, that and a linear model from the same "
+    "moments cost nothing more."
 )
 
 _MAX_PREDICTOR = 30.0

@@ -322,6 +322,8 @@ def test_an_extract_is_all_that_a_reviewer_reads_of_a_ledger(book, tmp_path):
     assert "only its owner opens" in flat(run("verify", release, "--ledger", book, code=3).stderr)
     assert "Spent ε = 2.5 of ε = 3" in flat(said("ledger", extract))
     assert said("ledger", extract) == said("ledger", book)
+    for option in ((), ("--cards", tmp_path)):
+        assert "count twice" in flat(run("ledger", extract, book, *option, code=2).stderr)
     for paid in (extract, book):
         run("report", release, "--ledger", paid, "--force")
     content = json.loads(extract.read_text())

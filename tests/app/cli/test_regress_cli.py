@@ -122,6 +122,14 @@ def test_several_formulas_and_files_cost_one_charge_and_each_file_has_its_card(s
     assert ".tex" in said("report", f"{files[0]}.card.json", "-o", tmp_path / "table.docx", code=2)
 
 
+def test_a_report_of_several_regressions_is_not_named_after_the_mean_alone(survey, tmp_path):
+    out = tmp_path / "table.html"
+    for formulas, title in ((("1",), "The mean of income"), (("schooling", "1"), "A regression table of income")):
+        options = [word for formula in formulas for word in ("--on", formula)]
+        said("regress", survey, *WHAT, *options, "-o", out, "--force")
+        assert f"<title>{title}" in out.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("family", ["logit", "poisson"])
 def test_a_family_without_a_solution_leaves_a_linear_table_that_says_so(family, tmp_path):
     source, out = tmp_path / "survey.csv", tmp_path / "table.txt"
@@ -147,6 +155,7 @@ def test_a_family_without_a_solution_leaves_a_linear_table_that_says_so(family, 
         tables.append(out.read_text())
         assert "Valid." in said("verify", out)
     assert any("A linear regression, because another was impossible." in " ".join(one.split()) for one in tables)
+    assert any("In Python," in one for one in tables)  # a shell keeps no sums
 
 
 @pytest.mark.parametrize(

@@ -81,9 +81,9 @@ def ledger(
     elif out is not None:
         _write_page(_only(ledgers, "out"), out, force=force)
     elif cards is not None:
-        _compare_cards(cards, [charge for file in ledgers for charge in open_book(file).charges])
+        _compare_cards(cards, [charge for book in _open_all(ledgers) for charge in book.charges])
     else:
-        _show([open_book(file) for file in ledgers])
+        _show(_open_all(ledgers))
 
 
 def _only(ledgers: Sequence[Path], option: str) -> Path:
@@ -91,6 +91,19 @@ def _only(ledgers: Sequence[Path], option: str) -> Path:
     if len(ledgers) > 1:
         raise ParameterError(Setting(option), " is for one ledger: name one")
     return ledgers[0]
+
+
+def _open_all(ledgers: Sequence[Path]) -> list[Ledger | Extract]:
+    """Return several ledgers; a copy of one would count its charges twice."""
+    books: dict[object, Ledger | Extract] = {}
+    for file in ledgers:
+        book = open_book(file)
+        origin = book.rules.id, *book.charges[:1]  # a ledger in memory has no id
+        if (other := books.setdefault(origin, book)) is not book:
+            raise ParameterError(
+                f"{file} and {other.path} are one ledger, whose charges would count twice: name one"
+            )
+    return list(books.values())
 
 
 def _back_up(ledger: Path, copy: Path, *, force: bool) -> None:
