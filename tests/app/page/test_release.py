@@ -144,6 +144,17 @@ def test_a_regression_table_is_released_from_ticked_columns_or_a_formula_and_sho
     assert begun.request.options["on"] == "rooms + rooms**2"
 
 
+def test_a_formula_cannot_use_a_column_that_is_left_out(client):
+    begun = client.read("homes.csv", "price", drop=["side"])
+    client.describe(begun, missing="drop")
+    words = client.budget(begun, kind="regression", on="rooms + C(side)").words
+    assert begun.request is None
+    assert client.problems == ["on"]
+    assert "left out: side" in words
+    client.budget(begun, kind="regression", on="rooms")
+    assert begun.request.options["on"] == "rooms"
+
+
 def test_the_mean_alone_is_released_though_columns_have_gaps_and_a_regression_asks_about_them(client):
     begun = ready(client, kind="regression", regressor=[0, 1])
     assert begun.request is None

@@ -260,6 +260,8 @@ def _choose_columns(unfinished: Unfinished, form: FormData, kind: str, options: 
         return
     options["on"] = CONSTANT if kind == "mean" else options.get("on") or _formula(list(columns), form)
     formula = Formula.parse(options["on"], unfinished.label)
+    if left_out := [name for name in formula.columns if name in unfinished.left_out]:
+        raise ParameterError(f"the formula uses columns that are left out: {', '.join(left_out)}; tick them first")
     incomplete = [name for name in formula.columns if name in columns and columns[name][1]]
     if form.get("gaps"):
         options["missing"] = "drop"
