@@ -103,6 +103,26 @@ def test_a_total_below_a_table_is_not_predicted(owner):
     assert "Total" not in (owner.site.folder.root / "new.predictions.csv").read_text()
 
 
+def test_a_table_is_predicted_in_the_encoding_in_which_the_page_opens_it(owner):
+    released(owner, "model")
+    text = "Mieten 2026 \u2013 Köln\n\nrooms;town;rent\n1,5;a;5\n2,0;Düren;6\n"
+    (owner.site.folder.root / "new.csv").write_bytes(text.encode("cp1252"))
+    answer = owner.post("/predict", card="rents.model/card.json", path="new.csv")
+    assert "2 rows" in answer.words
+    assert "Düren" in (owner.site.folder.root / "new.predictions.csv").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("header", ["age,income", "rooms,income"])
+def test_a_table_without_the_columns_of_a_model_is_refused_beside_the_model(owner, header):
+    released(owner, "model")
+    (owner.site.folder.root / "other.csv").write_text(f"{header}\n30,5\n40,6\n")
+    answer = owner.post("/predict", card="rents.model/card.json", path="other.csv")
+    assert answer.path.startswith("/card")
+    assert "needs the column" in answer.words
+    assert not list(owner.site.folder.root.glob("*.predictions*"))
+    assert "needs the column" not in owner.get("/card?name=rents.model/card.json").words  # said once
+
+
 @pytest.mark.parametrize("path", ["../rents.xlsx", "rents.model/card.json", "/etc/passwd"])
 def test_predictions_are_for_tables_of_the_folder_only(owner, path):
     released(owner, "model")

@@ -13,13 +13,13 @@ from starlette.responses import Response
 from labeldp.app.card_files import read_card_file
 from labeldp.app.handover import pack_release
 from labeldp.app.model_predictions import predict_file
+from labeldp.app.page.forms import collect_problem
 from labeldp.app.page.picture import first_rows
-from labeldp.app.page.site import show, site_of
+from labeldp.app.page.site import go, show, site_of
+from labeldp.app.page.table_step import new_release
 from labeldp.errors import DataError, ParameterError
 from labeldp.learning.models import load_model
-from labeldp.tables.dialect import Dialect
 from labeldp.tables.opening import open_table
-from labeldp.tables.overview import count_titles
 from labeldp.tables.tables import Table
 
 
@@ -55,12 +55,16 @@ def predict_form(request: Request, form: FormData) -> Response:
     card = folder.card(str(form.get("card", "")))
     if card.name != "card.json":
         raise ParameterError("only a model predicts")
-    source = folder.source(str(form.get("path", "")))
-    out = folder.root / folder.free_name(f"{source.name.partition('.')[0]}.predictions", ".csv")
-    dialect = Dialect(skip=count_titles(source, Dialect()))
-    columns = set(load_model(card.parent).encoder.names)
-    if _has_total(open_table(source, only=columns, dialect=dialect)):
-        dialect = replace(dialect, skip_last=1)
-    result = predict_file(card.parent, source, out, dialect=dialect)
-    rows = first_rows(open_table(out, as_written=True))
-    return show(request, "predictions", name=folder.name(out), result=result, rows=rows)
+    problems = site_of(request).problems
+    with collect_problem(problems, "request"):
+        source = folder.source(str(form.get("path", "")))
+        out = folder.root / folder.free_name(f"{source.name.partition('.')[0]}.predictions", ".csv")
+        dialect = new_release(source).dialect
+        columns = set(load_model(card.parent).encoder.names)
+        table = open_table(source, only=columns, dialect=dialect)
+        if columns.issubset(table.schema.names) and _has_total(table):
+            dialect = replace(dialect, skip_last=1)
+        result = predict_file(card.parent, source, out, dialect=dialect)
+        rows = first_rows(open_table(out, as_written=True))
+        return show(request, "predictions", name=folder.name(out), result=result, rows=rows)
+    return go(request, f"/card?name={quote(folder.name(card))}")

@@ -131,7 +131,8 @@ def _factor(name: str) -> str:
 
 def card_page(request: Request) -> Response:
     """Verify a card, read once, against the file beside it, and explain it with its ledger."""
-    folder = site_of(request).folder
+    site = site_of(request)
+    folder, problems, site.problems = site.folder, site.problems, {}
     name = request.query_params.get("name", "")
     path = folder.card(name)
     text = read_card_file(path)[1]
@@ -145,7 +146,7 @@ def card_page(request: Request) -> Response:
     sources = [table for table in tables if table not in released]
     tables = tables if path.name == "card.json" else []
     values: dict[str, Any] = {"explanation": explanation, "tables": tables, "sources": sources}
-    return show(request, "card", name=name, result=result, **values)
+    return show(request, "card", name=name, result=result, problems=problems, **values)
 
 
 def _ledger_of(card: Card, ledgers: Iterable[Ledger]) -> Ledger | None:
