@@ -13,6 +13,9 @@ from labeldp.errors import MissingExtraError
 if TYPE_CHECKING:
     from labeldp.inference.regression_table import RegressionTable
 
+_WIDE = 6
+"""Ratios with ends further apart than this factor have ticks at 1, 2, 5 and their powers of ten."""
+
 
 def draw_effects(table: RegressionTable, ax: Any, alpha: float) -> Any:
     """Draw an effect in each line, with its intervals below each other; ratios on a logarithmic axis.
@@ -38,11 +41,16 @@ def draw_effects(table: RegressionTable, ax: Any, alpha: float) -> Any:
 
 def _set_axes(ax: Any, table: RegressionTable) -> None:
     """Set the scale, the ticks and the texts of axes."""
+    from matplotlib.ticker import LogLocator, MaxNLocator  # noqa: PLC0415 (an extra)
+
     ratios = table.family.ratios
     if ratios:
         ax.set_xscale("log")
+        low, high = ax.get_xlim()
+        narrow = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if high > _WIDE * low else narrow)
         ax.xaxis.set_major_formatter("{x:g}")
-        ax.xaxis.set_minor_formatter("{x:g}")
+        ax.minorticks_off()
     unit = "one more" if table.rows is None else "one standard deviation more or from 0 to 1"
     effect = f"{ratios} of" if ratios else "difference of"
     ax.set_xlabel(f"{effect} {table.label}, for {unit}")
