@@ -814,7 +814,7 @@ def check_extract(data: bytes) -> list[Card]:
 
 def check_in_ledger(card: Card, charges: list[Card]) -> str:
     """Look for the charges of a card in an extract, segments and rows of a person included."""
-    names = ("when", "budget", "purpose", "rows_per_person", "segments")
+    names = ("description", "when", "budget", "purpose", "rows_per_person", "segments")
     held = [canonical({name: one[name] for name in names if name in one}) for one in charges]
     parts = card.get("labels", card.get("fits", [card]))
     for one in [one for part in parts for one in part.get("charges", [])]:

@@ -412,7 +412,7 @@ def test_an_extract_that_understates_a_segment_or_a_person_is_refused_though_its
         Extract(forge(lambda forged: None, "1/2"))
 
 
-def test_a_card_in_another_segment_or_of_fewer_rows_than_its_ledger_has_is_not_in_it(path):
+def test_a_card_of_another_segment_column_or_number_of_rows_than_its_ledger_has_is_not_in_it(path):
     ledger = Ledger.open(path)
     card = json.loads(release(ledger, segment="n1", person=[f"{number % 20}" for number in range(40)]).to_card())
     charges = Card.parse(forged_card(card)).terms.charges
@@ -421,6 +421,7 @@ def test_a_card_in_another_segment_or_of_fewer_rows_than_its_ledger_has_is_not_i
         lambda one: one["segments"].update(names=["n2"]),
         lambda one: one.pop("segments"),
         lambda one: one["segments"].update(checked=True),
+        lambda one: one.update(description="another column"),
     ):
         forged = json.loads(json.dumps(card))
         for one in forged["charges"]:

@@ -380,11 +380,11 @@ def label_cost(charges: Iterable[Charge]) -> Budget:
 
 def missing_charges(charges: Iterable[Charge], recorded: Iterable[Charge]) -> list[Charge]:
     """Return the charges that are not among others; one that occurs twice must be there twice."""
-    unmatched = Counter(charge.key for charge in recorded)
+    unmatched = Counter((charge.key, charge.description) for charge in recorded)
     missing = []
     for charge in charges:
-        unmatched[charge.key] -= 1
-        if unmatched[charge.key] < 0:
+        unmatched[charge.key, charge.description] -= 1
+        if unmatched[charge.key, charge.description] < 0:
             missing.append(charge)
     return missing
 

@@ -319,6 +319,11 @@ def test_an_extract_is_all_that_a_reviewer_reads_of_a_ledger(book, tmp_path):
     extract = tmp_path / "budget.json"
     extract.write_text(run("ledger", book, "--json").stdout)
     assert "the charges of this release are in it" in flat(said("verify", release, "--ledger", extract))
+    content = json.loads(release.read_text())
+    content["charges"][0]["description"] = "nothing"
+    renamed = tmp_path / "renamed.card.json"
+    renamed.write_text(forged(content))
+    assert "not all in it" in flat(run("verify", renamed, "--ledger", extract, code=4).stdout)
     assert "only its owner opens" in flat(run("verify", release, "--ledger", book, code=3).stderr)
     assert "Spent ε = 2.5 of ε = 3" in flat(said("ledger", extract))
     assert said("ledger", extract) == said("ledger", book)
