@@ -80,6 +80,9 @@ def test_what_cannot_be_audited_is_refused(audit, tmp_path):
     audit(mechanisms(1.0)["two-point"].to_json(), "--confidence", 1.0, code=2)
     model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(X[:60], LABELS[:60])
     assert "audit_pipeline" in audit(model.to_card(), code=2)
+    table = ldp.private_ols(np.linspace(0, 1, 400)[:, None], np.linspace(0, 5, 400), epsilon=1.0, bounds=(0, 5))
+    for options in ((), (tmp_path / "canaries.csv", "--canaries")):
+        assert "predicts no canaries" in " ".join(audit(table.to_card(), *options, code=2).split())
 
 
 # ---- one fit, by canaries and by true labels -------------------------------------------------------------------

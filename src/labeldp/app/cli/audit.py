@@ -84,6 +84,11 @@ def audit(
     import_modules(modules)
     path, text = read_card_file(card_file)
     card = Card.parse(text)
+    if "regression" in card.content:
+        raise ParameterError(
+            "a regression table has no mechanism to sample, and predicts no canaries: labeldp.audit_pipeline "
+            "audits the function that makes it"
+        )
     if table is None:
         is_refuted = _sample_mechanisms(path, card, samples, 0.999999 if confidence is None else confidence)
     else:
