@@ -496,3 +496,16 @@ def test_the_label_among_the_features_and_a_name_that_reads_as_a_number_are_refu
     with pytest.raises(ldp.errors.ParameterError):
         ldp.private_ols(frame, labels.to_frame(), epsilon=2.0, bounds=BOUNDS, label=label, ledger=ledger)
     assert not ledger.charges
+
+
+def test_the_mean_alone_of_yes_and_no_spends_nothing_on_a_window():
+    people = pd.DataFrame({"age": np.arange(5000)})
+    options = {"epsilon": 0.12, "bounds": (0, 1), "on": "1", "label": "answer"}
+    widths, misses = [], 0
+    for seed in range(15):
+        table = ldp.private_ols(people, people["age"] % 100 < 9, **options, random_state=seed)
+        low, high = np.ravel(table.conf_int())
+        widths.append(high - low)
+        misses += not low <= 0.09 <= high
+    assert np.median(widths) < 0.03  # 0.025, and 0.037 with the search for a window
+    assert misses < 5  # of 15 at 5 %

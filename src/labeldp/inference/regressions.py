@@ -137,6 +137,8 @@ def private_moments(
     if ledger is not None or rows:
         request, X, y, weights = _admit(request, ledger or Ledger(), X, y, weights)
     columns, formula, candidates = _public_part(X, on, weights, label_names, request)
+    if weights_family is OLS and not formula.columns:  # the mean of labels 0 and 1 needs no narrower window
+        weights_family = _family(None, request.bounds)
     labels = _units(y, candidates.design.rows, request.bounds, positive)
     access = LabelAccess(labels, resolve_source(random_state))
     ledger = ledger_to_charge(ledger, y)
