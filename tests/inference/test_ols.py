@@ -503,7 +503,7 @@ def test_the_mean_alone_of_yes_and_no_spends_nothing_on_a_window():
     options = {"epsilon": 0.12, "bounds": (0, 1), "on": "1", "label": "answer"}
     widths, misses = [], 0
     for seed in range(15):
-        table = ldp.private_ols(people, people["age"] % 100 < 9, **options, random_state=seed)
+        table = ldp.private_ols(people, people["age"] % 100 < 9, **options, random_state=seeded(seed))
         low, high = np.ravel(table.conf_int())
         widths.append(high - low)
         misses += not low <= 0.09 <= high
