@@ -355,3 +355,7 @@ def test_the_error_that_one_can_accept_gives_an_epsilon_or_says_why_not(client):
     epsilon = ldp.preview(rows=301, bounds=(0, 100), target_error=5.0).budgets[0].epsilon
     assert f"This error takes ε = {epsilon:g}" in client.figures(begun, target_error="5", **fields).words
     assert "is not reached" in client.figures(begun, target_error="0,0001", **fields).words
+    trained = client.figures(begun, target_error="25", **fields | {"purpose": "training"}).words
+    epsilon = ldp.preview(rows=301, bounds=(0, 100), target_error=25.0, target="score").budgets[0].epsilon
+    assert f"This error takes ε = {epsilon:g}" in trained
+    assert "error a score shows" in trained

@@ -68,11 +68,13 @@ class Forecast(NamedTuple):
     target: str = ""
 
 
+SCORED = Forecast(("error a score shows", "model quality"), (1, 2), "score")
+
 FORECASTS = {
     "statistics": Forecast(("one label", "mean of "), (0,)),
-    "training": Forecast(("model quality",), (2,)),
+    "training": SCORED,
     "mean": Forecast(("95 % interval",), (3,), "coefficient"),
-    "model": Forecast(("error a score shows", "model quality"), (1, 2), "score"),
+    "model": SCORED,
     "regression": Forecast(("coefficient",), (3,), "coefficient"),
 }
 """Forecasts of kinds of release, and of tables by their purpose."""
