@@ -103,6 +103,12 @@ def test_next_months_file_is_released_again_with_all_settings_from_the_same_ledg
         ldp.Budget(1),
         [("2026-10",), ("2026-11",)],
     )
+    new = "the most that rows of one name cost. Rows of a new name have ε = 1.5 left"
+    listed = client.get("/releases").words
+    assert new in listed
+    assert "rows of" in listed
+    assert "1 2026-11 values with noise of 'price'" in listed
+    assert new in client.figures(again, ledger="rents.db", kind="table").words
 
 
 def test_a_regression_and_a_mean_are_released_again_with_their_columns(client, root):
