@@ -329,6 +329,17 @@ def test_a_ledger_that_another_program_locks_is_not_replaced(ledger, path, monke
     assert ledger.charges[-1].description == "later"
 
 
+def test_a_ledger_of_a_later_version_is_not_replaced(ledger, path):
+    """Its charges would no longer count."""
+    ledger.backup(path.with_name("copy"))
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("UPDATE records SET record = replace(record, 'ledger/1', 'ledger/9') WHERE number = 0")
+    content = path.read_bytes()
+    with pytest.raises(LedgerError, match="newer version"):
+        restore_ledger(path, path.with_name("copy"))
+    assert path.read_bytes() == content
+
+
 def test_another_ledger_or_a_damaged_copy_is_not_restored(ledger, path):
     other, damaged = path.with_name("other"), path.with_name("junk")
     Ledger.open(other, limit=LIMIT)

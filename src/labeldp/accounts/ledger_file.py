@@ -28,7 +28,7 @@ from labeldp.accounts.budget import Charge
 from labeldp.accounts.ledger_chain import Chain, Header, price_of_row, record_of
 from labeldp.accounts.ledger_ids import ID_TABLES, WITHDRAWN, IdTables
 from labeldp.accounts.scope import IdColumn, Scope
-from labeldp.errors import DataError, LedgerError, ParameterError, Setting
+from labeldp.errors import DataError, LedgerError, ParameterError, Setting, UncheckableError
 from labeldp.mechanisms.typed_data import plain
 
 WAIT_SECONDS = 60.0
@@ -290,8 +290,8 @@ def _refuse_newer(path: Path, copy: LedgerFile) -> None:
     try:
         current.prepare(create=False)
     except LedgerError as error:
-        if isinstance(error.__context__, sqlite3.OperationalError):  # locked, say: its records may be sound
-            raise
+        if isinstance(error.__context__, (sqlite3.OperationalError, UncheckableError)):
+            raise  # locked, say, or of a later version: its records may be sound
         return
     if not current.lacks(copy):
         newer = copy.lacks(current)
