@@ -103,7 +103,7 @@ class Bounds(tuple[float, float]):
     >>> Bounds((5, 0), "interval")
     Traceback (most recent call last):
     ...
-    labeldp.errors.ParameterError: interval must be two finite numbers, the smaller first, got (5.0, 0.0)
+    labeldp.errors.ParameterError: interval must be two finite numbers, the smaller first, got 5 and 0
     """
 
     __slots__ = ()
@@ -126,7 +126,7 @@ class Bounds(tuple[float, float]):
         high = parse_number(second, name)
         if not -math.inf < low < high < math.inf:
             raise ParameterError(
-                Setting(name), f" must be two finite numbers, the smaller first, got ({low}, {high})"
+                Setting(name), f" must be two finite numbers, the smaller first, got {low:.15g} and {high:.15g}"
             )
         min_width = max(1e-140, cls._min_floats * math.ulp(max(abs(low), abs(high))))
         if not min_width <= high - low < 1e140:

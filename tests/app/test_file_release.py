@@ -258,6 +258,17 @@ def test_several_labels_share_epsilon_and_have_one_card(two_labels, form, to, op
         assert list(done.release.columns) == BOTH["label"]
 
 
+@pytest.mark.parametrize("shares", [[1, 1], [3, 1]])
+def test_the_cost_of_several_labels_is_stated_once_for_all_and_once_for_each(two_labels, shares):
+    done = release("in.csv", "out.csv", **BOTH, epsilon=2.0, shares=shares, purpose="statistics")
+    costs = [2 * share / sum(shares) for share in shares]
+    assert Card.parse(done.card).explain().sections["What it cost"] == (
+        "ε = 2 for all labels of a row:",
+        f"price: {costs[0]:g} for labels of 'price'",
+        f"rent: {costs[1]:g} for labels of 'rent'",
+    )
+
+
 def test_a_card_of_several_labels_is_compared_with_its_file(two_labels):
     """The twin: a label that the mechanism cannot have given, and a column that is not in the file."""
     done = release(two_labels, **BOTH, epsilon=2.0, mechanism="two-point")

@@ -34,6 +34,7 @@ class Wording(NamedTuple):
     has_model: bool = False
 
 
+_IN_ALL = " in all:"
 _ONCE = " without need: that would cost again, and the costs add up."
 _ONE_VALUE = "Take one released value for the truth about one row"
 _LABELS = Wording(
@@ -243,7 +244,8 @@ def explain_labels(
         heading: _merged({name: each_label.sections.get(heading, ()) for name, each_label in explanations.items()})
         for heading in next(iter(explanations.values())).sections
     }
-    sections["What it cost"] = (f"{terms.cost} for all labels of a row:", *sections["What it cost"])
+    costs = [line for line in sections["What it cost"] if not line.endswith(_IN_ALL)]
+    sections["What it cost"] = (f"{terms.cost} for all labels of a row:", *costs)
     title = f"A release of {len(contents)} private labels of each row"
     return _explanation(title, terms, _WORDING[_topic(of_label, "release", entries)], ledger_cost, sections)
 
@@ -253,7 +255,7 @@ def _merged(sentences: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     common = set.intersection(*map(set, sentences.values()))
     lines: dict[str, None] = {}
     for name, of_label in sentences.items():
-        lines |= {sentence if sentence in common else f"{name}: {sentence}": None for sentence in of_label}
+        lines |= {sentence if sentence in common else f"{name}: {sentence.strip()}": None for sentence in of_label}
     return tuple(lines)
 
 
@@ -395,7 +397,7 @@ def _score(terms: Terms) -> str:
 
 
 def _cost(terms: Terms) -> list[str]:
-    lines = [f"{terms.cost} in all:", *(f"  {charge}" for charge in terms.charges), *describe_scope(terms)]
+    lines = [f"{terms.cost}{_IN_ALL}", *(f"  {charge}" for charge in terms.charges), *describe_scope(terms)]
     if terms.split is not None:
         score = Budget(cost_of_statistics(terms, "score"))
         lines.append(
