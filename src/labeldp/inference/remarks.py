@@ -38,6 +38,9 @@ _TRIMMED = (
 )
 _EDGE = "Nearly all fitted values lie at the bound {}: check that bounds and labels have the same unit."
 
+REFERENCES = "Categories are compared with: "
+"""Beginning of the remark on reference categories."""
+
 _NEAR_BOUND = 0.05
 """Fitted values lie at a bound if they are within this fraction of the bounds' width."""
 
@@ -59,7 +62,7 @@ def describe_method(
         "Rows have public weights.": np.ptp(moments.design.row_weights) > 0,
         _CLUSTERED.format(estimates.correlation or 0.0): is_known,
         INDEPENDENT: terms.rows_per_person > 1 and not is_known,
-        f"Categories are compared with: {references}.": references,
+        f"{REFERENCES}{references}.": references,
         f"{_ROBUST if is_linear else _DISPERSED} {_LAW}": True,
         _CLIPPED.format(solution.family.estimand): True,
         **_describe_clipping(moments, solution, terms.bounds[0]),

@@ -140,6 +140,7 @@ def test_a_regression_table_is_released_from_ticked_columns_or_a_formula_and_sho
     assert "side[south]" in client.get("/report?card=homes.regression.html.card.json").words
     assert "a regression table of price" in client.get("/releases").words
     assert "side = south instead of its reference" in done.words
+    assert "Categories are compared with: side = north." in done.words
     client.budget(begun, kind="regression", on="rooms + rooms**2")
     assert begun.request.options["on"] == "rooms + rooms**2"
 

@@ -20,6 +20,7 @@ from labeldp.app.model_predictions import open_features
 from labeldp.app.released_table import open_release
 from labeldp.app.report.drawing import draw
 from labeldp.inference.regression_table import RegressionTable
+from labeldp.inference.remarks import REFERENCES
 from labeldp.learning.models import load_model
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.tables.batches import label_values
@@ -174,4 +175,5 @@ def draw_regression(table: RegressionTable, card: Card) -> Picture:
         axes.set_xlabel(fill(axes.get_xlabel(), LINE))
 
     text = f"What explains {table.label}: coefficients with their 95 % intervals."
+    sentences += [remark for remark in table.remarks if remark.startswith(REFERENCES)]
     return Picture("The table", [text, *sentences], draw(plot, 1.6 + 0.4 * len(table.names)), table.cells())
