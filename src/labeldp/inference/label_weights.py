@@ -217,9 +217,14 @@ def _project_centered(rows: Array, row_weights: Array, counts: Array) -> Array:
 
 
 def _curvature(whitened: Array, matrix: Array, row_weights: Array, counts: Array) -> Array:
-    """Return the part of each squared direction that the model does not explain, with standard deviation 1."""
+    """Return the part of each squared direction that the model does not explain, with standard deviation 1.
+
+    So do those of the rows' weights and their products: survey weights often go with labels beyond the model.
+    """
     root = np.sqrt(row_weights * counts)[:, None]
-    unexplained = residuals(root * matrix, root * np.minimum(whitened**2, _CURVATURE_END**2)) / root
+    weighted = row_weights[:, None] * np.column_stack([np.ones(len(whitened)), whitened])
+    omitted = np.hstack([np.minimum(whitened**2, _CURVATURE_END**2), weighted])
+    unexplained = residuals(root * matrix, root * omitted) / root
     centered = unexplained - np.average(unexplained, 0, counts)
     deviation = np.sqrt(np.average(centered**2, 0, counts))
     return np.asarray(unexplained[:, deviation > 1e-3] / deviation[deviation > 1e-3])
