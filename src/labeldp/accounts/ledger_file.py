@@ -13,11 +13,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from ast import literal_eval
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,9 @@ TABLES = [
 
 KEY_BYTES = 32
 """Length of the key of the hashes of ids."""
+
+_COLUMN = re.compile(r" of (['\"].*)$", re.DOTALL)
+"""The name of the private column at the end of a description."""
 
 
 class LedgerFile:
@@ -305,18 +310,35 @@ def has_charges(path: StrPath, label: str, *, is_named: bool = False) -> bool:
 
     Charges that name no column may be of any; they count unless ``is_named``.
     """
+    texts = _descriptions(path)
+    return label in _columns_of(texts) or (not is_named and any(" of '" not in text for text in texts))
+
+
+def private_columns(path: StrPath) -> set[str]:
+    """Return the private columns that charges of a ledger name; of another file none."""
+    return _columns_of(_descriptions(path))
+
+
+def _descriptions(path: StrPath) -> list[str]:
+    """Return the descriptions of the charges of a ledger, without waiting for its lock; of another file none."""
     try:
         regular_status(path)
         with closing(_connect(os.path.abspath(path), mode="ro", seconds=0)) as connection:
             _require_tables(connection, str(path))
             records = connection.execute("SELECT record FROM records WHERE number > 0")
-            charges = (charge for (text,) in records for charge in json.loads(text)["charges"])
-            descriptions = [charge["description"] for charge in charges]
-            return any(
-                (" of '" not in text and not is_named) or text.endswith(f" of {label!r}") for text in descriptions
-            )
+            return [str(charge["description"]) for (text,) in records for charge in json.loads(text)["charges"]]
     except (sqlite3.Error, ValueError, TypeError, KeyError, OSError, LedgerError, DataError):
-        return False
+        return []
+
+
+def _columns_of(descriptions: Iterable[str]) -> set[str]:
+    """Return the columns that descriptions end with, as Python writes their names."""
+    names = set[str]()
+    for text in descriptions:
+        if match := _COLUMN.search(text):
+            with suppress(ValueError, SyntaxError):
+                names.add(str(literal_eval(match[1])))
+    return names
 
 
 # ---- SQLite -------------------------------------------------------------------------------------------------

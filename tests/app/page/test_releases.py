@@ -1,6 +1,7 @@
 """Past releases: they count, are listed, verified and explained."""
 
 import json
+import re
 
 import pytest
 
@@ -135,3 +136,19 @@ def test_the_ledger_of_a_column_is_preselected_whatever_its_table_is_called(clie
     assert suggested() == ["price.ledger.db"]
     ldp.Ledger.open(root / "rents.db").charge("labels of 'price'", epsilon=1)
     assert suggested() == ["rents.db"]
+
+
+def test_a_column_that_was_private_before_is_not_shared_beside_another_one(client, root):
+    first = client.post("/open", path="homes.csv")
+    assert "as private columns before" not in first.words
+    client.release(ready(client))
+    ldp.Ledger.open(root / "sides.db").charge('labels of "side\'s"', epsilon=1)
+    answer = client.post("/open", path="homes.csv")
+    assert "as private columns before: price. With a tick" in answer.words
+    boxes = re.findall(r'name="shared" value="(\d)"[^>]*?( checked)?>', answer.html)
+    assert boxes == [("0", " checked"), ("1", " checked"), ("2", "")]
+    assert client.unfinished(answer).left_out == {"price", "side's"}
+    begun = client.unfinished(client.post(answer.path, label=0, shared=[1], written="yes"))
+    assert (begun.label, begun.drop) == ("rooms", ("price",))
+    again = client.unfinished(client.post(answer.path, label=2, shared=[0, 1], written="yes"))
+    assert (again.label, again.drop) == ("price", ())

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from labeldp._atomic import StrPath, as_path
+from labeldp.accounts.ledger_file import private_columns
 from labeldp.app.card_files import is_card_name
 from labeldp.errors import ParameterError
 from labeldp.tables.paths import format_in
@@ -138,6 +139,10 @@ class ChosenFolder:
     def ledgers(self) -> list[str]:
         """Return the names of files that may be ledgers, here and one folder down."""
         return self._files("*.db", "*/*.db")
+
+    def private_columns(self) -> frozenset[str]:
+        """Return the private columns that charges of its ledgers name."""
+        return frozenset().union(*(private_columns(self.target(name)) for name in self.ledgers()))
 
     def _files(self, *patterns: str) -> list[str]:
         """Return the names of visible files of the folder that match."""

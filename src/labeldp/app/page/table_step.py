@@ -84,6 +84,7 @@ def sample_form(request: Request, form: FormData) -> Response:
 
 def _begin(request: Request, source: Path) -> Response:
     begun = new_release(source)
+    begun.left_out = site_of(request).folder.private_columns()
     begun.begin(site_of(request))
     return go(request, begun.at("table"))
 
