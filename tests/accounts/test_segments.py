@@ -412,6 +412,13 @@ def test_an_extract_that_understates_a_segment_or_a_person_is_refused_though_its
         Extract(forge(lambda forged: None, "1/2"))
 
 
+def test_a_person_with_less_than_a_release_costs_is_told_what_it_costs(tmp_path):
+    ledger = people_ledger(tmp_path / "people.db", limit=1.5)
+    release(ledger, person=[f"{number}" for number in range(40)])
+    with pytest.raises(BudgetError, match="nobody in these rows has ε = 1 left for each of their rows"):
+        release(ledger, person=[f"{number}" for number in range(40)])
+
+
 def test_a_card_of_another_segment_column_or_number_of_rows_than_its_ledger_has_is_not_in_it(path):
     ledger = Ledger.open(path)
     card = json.loads(release(ledger, segment="n1", person=[f"{number % 20}" for number in range(40)]).to_card())
