@@ -185,7 +185,7 @@ def _finite(labels: Any, allow_empty: bool) -> NDArray[Any]:
         # raised out here, where no original error, which may quote a label, is attached
         raise LabelError(
             "labels must be real numbers or booleans; some are missing, text, dates or something else: convert "
-            "the column to numbers first"
+            "the column to numbers first, and text of yes and no to booleans, as in y == 'yes'"
         )
     if array.dtype.itemsize > 8:
         raise LabelError(f"labels of type {array.dtype} are not supported: convert them to float64")
