@@ -86,7 +86,7 @@ class Accuracy:
     def error_of_mean(self, count: Array | float) -> Array:
         """Return the typical error of the mean of this many private labels, against their true mean."""
         averaged = (self.noise**2 + self.bias_spread**2) / np.asarray(count)
-        return np.asarray(np.sqrt(self.floor**2 + averaged))
+        return np.sqrt(self.floor**2 + averaged)
 
     @property
     def floor(self) -> float:

@@ -201,4 +201,4 @@ def canary_labels(count: int, bounds: Interval, random_state: int | WordSource |
     words = np.empty(parse_integer(count, "count"), dtype=np.uint64)
     resolve_source(random_state).fill(words)
     low, high = LabelBounds(bounds)
-    return np.asarray(np.where(words & np.uint64(1), high, low))
+    return np.where(words & np.uint64(1), high, low)

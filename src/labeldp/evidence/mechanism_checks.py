@@ -44,7 +44,7 @@ class Case:
     def at(self, *shares: float) -> Array:
         """Return the labels at some shares of the range."""
         low, high = self.mechanism.domain
-        return np.asarray(low + (high - low) * np.array(shares))
+        return low + (high - low) * np.array(shares)
 
     @property
     def main_labels(self) -> Array:

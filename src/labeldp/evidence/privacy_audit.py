@@ -185,7 +185,7 @@ def audit_pipeline(
 def default_labels(mechanism: Mechanism) -> Array:
     """Return labels at both ends, and two that are close: their floats differ, and their noise hardly does."""
     low, high = mechanism.domain
-    return np.asarray(low + (high - low) * np.array([0.0, 0.20, 0.21, 1.0]))
+    return low + (high - low) * np.array([0.0, 0.20, 0.21, 1.0])
 
 
 # ---- choosing and testing --------------------------------------------------------------------------------

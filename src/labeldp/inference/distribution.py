@@ -124,7 +124,7 @@ class Estimates(NamedTuple):
         zeros = np.zeros(len(self.sampling))
         normal = rng.multivariate_normal(zeros, self.sampling, number, check_valid="ignore", method="eigh")
         noise = rng.laplace(size=(number, self.noise_scales.shape[1])) @ self.noise_scales.T
-        return np.asarray(np.sqrt(ratios)[:, None] * normal + noise)
+        return np.sqrt(ratios)[:, None] * normal + noise
 
 
 def describe_errors(design: Design, moments: Moments, solution: Solution, bounds: Pair) -> Estimates:

@@ -85,7 +85,7 @@ def poisson_excess(counts: Array, limit: float) -> Array:
 
 
 def _identity(values: Array) -> Array:
-    return np.asarray(values)
+    return values
 
 
 def _bernoulli_variance(mean: Array) -> Array:

@@ -88,7 +88,7 @@ class Factor(NamedTuple):
         smallest = values.min(initial=1.0)
         if smallest < minimum:
             raise DataError(f"{self} needs values {limit}, and {self.column!r} has {smallest:g}")
-        return np.asarray(function(values))
+        return function(values)
 
 
 Term = tuple[Factor, ...]

@@ -227,7 +227,7 @@ def _curvature(whitened: Array, matrix: Array, row_weights: Array, counts: Array
     unexplained = residuals(root * matrix, root * omitted) / root
     centered = unexplained - np.average(unexplained, 0, counts)
     deviation = np.sqrt(np.average(centered**2, 0, counts))
-    return np.asarray(unexplained[:, deviation > 1e-3] / deviation[deviation > 1e-3])
+    return unexplained[:, deviation > 1e-3] / deviation[deviation > 1e-3]
 
 
 def expected_error(rows: int, columns: int, epsilon: float) -> float:

@@ -167,7 +167,7 @@ class RegressionTable:
             raise ParameterError(f"X must have {size} columns, got the shape {columns.shape}")
         rows = with_constant(columns)
         if alpha is None:
-            return np.asarray(self.family.mean(rows @ self.estimates.coefficients))
+            return self.family.mean(rows @ self.estimates.coefficients)
         return mean_intervals(self._laws(), self.family, rows, parse_level(alpha))
 
     def margins(self, column: str | None = None, alpha: float = 0.05) -> list[Margin]:

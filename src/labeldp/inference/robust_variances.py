@@ -51,7 +51,7 @@ def leverage_correction(leverage: Array) -> Array:
     """
     correction = 1 / (1 - leverage)
     correction[1:] **= 2
-    return np.asarray(correction)
+    return correction
 
 
 def fitted_squares(moments: Moments, solution: Solution) -> Array:
@@ -149,7 +149,7 @@ def sampling_covariance(solution: Solution, variances: Array) -> Array:
     """Return the covariance of coefficients with these variances, and with the correlations of Hᵀ diag(v) H."""
     model = solution.label_weights.T @ (solution.variance_shape[:, None] * solution.label_weights)
     scale = np.sqrt(variances / np.diag(model))
-    return np.asarray(model * scale * scale[:, None])
+    return model * scale * scale[:, None]
 
 
 def clipping_variances(moments: Moments, solution: Solution, bounds: Pair) -> Array:

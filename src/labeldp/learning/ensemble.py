@@ -78,7 +78,7 @@ class Ensemble:
         if self.trees is None:
             return linear
         trees = self.label_summary.clip(self.trees.predict(table.codes(rows)))
-        return np.asarray(linear + self.weight * (trees - linear))
+        return linear + self.weight * (trees - linear)
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,7 +189,7 @@ class Projection:
         """Return the projection of some rows; that of sparse rows is never exact."""
         is_ordered = exact and not issparse(X)
         projected = ordered_product(self.matrix, X.T).T if is_ordered else X @ self.matrix
-        return np.asarray(projected - self.shift)
+        return projected - self.shift
 
 
 def varies(deviation: Array, center: Array) -> Any:
@@ -225,7 +225,7 @@ def frequencies(columns: int) -> Array:
     """Return public random frequencies for lengths of 1, columns × frequencies."""
     rng = np.random.default_rng(1)
     heavy = 1 / np.sqrt(rng.chisquare(5, FREQUENCIES) / 5)
-    return np.asarray(rng.normal(size=(columns, FREQUENCIES)) * heavy)
+    return rng.normal(size=(columns, FREQUENCIES)) * heavy
 
 
 def interaction_waves(turns: Array, ranks: Small, *, exact: bool) -> Small:

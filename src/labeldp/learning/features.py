@@ -386,7 +386,7 @@ def _paired_directions(standard: Array, rng: np.random.Generator) -> Array | Non
     if standard.shape[1] <= ALL_PAIRS:
         return None
     sample = standard[rng.permutation(len(standard))[:_DIRECTION_ROWS]]
-    return np.asarray(np.linalg.svd(sample, full_matrices=False)[2][:PAIRED].T)
+    return np.linalg.svd(sample, full_matrices=False)[2][:PAIRED].T
 
 
 def wave_count(columns: int) -> int:
@@ -602,4 +602,4 @@ class FeatureTable:
         """The leading eigenvalues of the mean products, by which the risk of a learner is estimated."""
         weight = np.sqrt(_SPECTRUM_WEIGHTS[self.public.block])
         values = np.linalg.eigvalsh(self.moments[:-1, :-1] * weight * weight[:, None])
-        return np.asarray(np.maximum(values[::-1][:_EIGENVALUES], 0.0))
+        return np.maximum(values[::-1][:_EIGENVALUES], 0.0)

@@ -89,7 +89,7 @@ class LabelSummary:
 
     def clip(self, values: Array) -> Array:
         """Clip values to the range."""
-        return np.asarray(np.clip(values, self.low, self.high))
+        return np.clip(values, self.low, self.high)
 
 
 FREE_SUMMARY = LabelSummary(*UNIT, variance=1 / 20)
@@ -100,7 +100,7 @@ FREE_SUMMARY = LabelSummary(*UNIT, variance=1 / 20)
 def unit_labels(labels: Array, bounds: Pair) -> Array:
     """Clip labels to their bounds and convert them to unit scale, from 0 to 1."""
     low, high = bounds
-    return np.asarray((np.clip(labels, low, high) - low) / (high - low))
+    return (np.clip(labels, low, high) - low) / (high - low)
 
 
 def from_units(values: Array | float, bounds: Pair) -> Array:

@@ -70,7 +70,7 @@ class Predictor:
         weights = self.linear.weights[:, None].astype(np.float64)
         pieces = table.map(lambda features, _: exact_product(weights, features.T)[0])
         predictions = np.clip(np.concatenate(list(pieces)) + self.linear.mean, *self.limits)
-        return np.asarray(np.rint(predictions * PREDICTION_UNIT) / PREDICTION_UNIT)
+        return np.rint(predictions * PREDICTION_UNIT) / PREDICTION_UNIT
 
 
 @dataclass(frozen=True, slots=True)

@@ -370,7 +370,7 @@ class MarginalLikelihood:
         effects = np.bincount(self.feature_source, squares)
         share = effects / max(float(effects.sum()), 1e-300)
         smallest = (_LENGTH_SCALE / _MAX_LENGTH_SCALE) ** 2
-        return np.asarray(np.log(_LENGTH_SCALE / np.sqrt(np.maximum(share, smallest))))
+        return np.log(_LENGTH_SCALE / np.sqrt(np.maximum(share, smallest)))
 
     def loss(self, point: Array, center: Array) -> tuple[float, Array]:
         """Return minus the sum of the log evidence and the log prior of a point, and its gradient."""
@@ -425,7 +425,7 @@ class MarginalLikelihood:
         for varying in (self.levels, self.interactions):
             products += (design[:, varying] * variances[varying]) @ design[:, varying].T
         products[np.diag_indices_from(products)] *= 1 + _GUARD
-        return np.asarray(products)
+        return products
 
     def _primal_products(self, averages: Numbers) -> Array:
         """Return AᵀA; the products of fixed features are known."""
@@ -442,7 +442,7 @@ class MarginalLikelihood:
         by_cosine, by_sine = np.split(by_feature, 2, axis=1)
         by_angle = self.ranks.T @ (by_cosine * sine - by_sine * cosine)
         by_column = (by_angle * self.frequencies).sum(axis=1)
-        return np.asarray(np.bincount(self.source, by_column) / length_scales)
+        return np.bincount(self.source, by_column) / length_scales
 
 
 def _length_scales(center: Array, point: Array) -> Array:

@@ -177,7 +177,7 @@ class LinearGaussian(ABC):
 
     def risk_gradient(self, gram: Array) -> Array:
         """Return the derivatives −2AΣGΣ of the risk in the design."""
-        return np.asarray(-2 * self.design @ (self.covariance @ gram @ self.covariance))
+        return -2 * self.design @ (self.covariance @ gram @ self.covariance)
 
 
 class PrimalGaussian(LinearGaussian):
@@ -306,7 +306,7 @@ class DualGaussian(LinearGaussian):
     def covariance(self) -> Numbers:
         """The posterior covariance Σ = V − VAᵀC⁻¹AV."""
         scaled = self.half_design * self.variances
-        return np.asarray(np.diag(self.variances) - scaled.T @ scaled)
+        return np.diag(self.variances) - scaled.T @ scaled
 
     def strength_gradient(self) -> Array:
         """Return ½v((Aᵀ C⁻¹z)² − diag AᵀC⁻¹A)."""
@@ -316,8 +316,7 @@ class DualGaussian(LinearGaussian):
     def design_gradient(self, features: slice) -> Array:
         """Return C⁻¹zμᵀ − C⁻¹AV."""
         spread = _solve(self.factor, self.half_design[:, features], transposed=True)
-        slopes = np.outer(self.residuals, self.coefficients[features]) - spread * self.variances[features]
-        return np.asarray(slopes)
+        return np.outer(self.residuals, self.coefficients[features]) - spread * self.variances[features]
 
 
 @dataclass(frozen=True, slots=True)

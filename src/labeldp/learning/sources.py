@@ -96,7 +96,7 @@ class SourceColumns:
         Weights of all levels of a category have the same prior variance: rare levels are shrunk to the mean.
         """
         variances = np.bincount(self.category, levels.var(axis=0))
-        return np.asarray(np.sqrt(np.where(variances > 0, variances, 1.0))[self.category])
+        return np.sqrt(np.where(variances > 0, variances, 1.0))[self.category]
 
 
 def _disjoint_runs(sample: Array, is_candidate: Mask) -> list[Index]:

@@ -52,7 +52,7 @@ class SurveyRound:
 
     def positions(self, answers: Any) -> Array:
         """Return the positions of answers in their intervals, as each device computes its own."""
-        return np.asarray(np.clip((np.asarray(answers) - self.intervals.low) / self.intervals.widths, 0.0, 1.0))
+        return np.clip((np.asarray(answers) - self.intervals.low) / self.intervals.widths, 0.0, 1.0)
 
 
 def plan_round(

@@ -68,7 +68,7 @@ def smoothed_em(likelihood: Array, observed: Array, smoothing: ArrayLike = FULL_
         if np.abs(step - masses).sum(axis=0).max() < 1e-7:
             break
         masses = step
-    return np.asarray(masses)
+    return masses
 
 
 def deconvolve(likelihood: Array, counts: Counts) -> Array:

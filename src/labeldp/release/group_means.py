@@ -56,7 +56,7 @@ def noise_variances(mechanism: Mechanism, private: Array) -> Array:
     """Return an estimate of the noise variance of each unbiased private label; its mean over rows is theirs."""
     a, b, c = variance_polynomial(mechanism)
     if c > _MAX_CURVATURE:
-        return np.asarray((a + b * private + c * private**2) / (1 + c))
+        return (a + b * private + c * private**2) / (1 + c)
     return np.full(private.shape, mean_noise_variance(mechanism, private))
 
 

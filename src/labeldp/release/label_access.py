@@ -49,7 +49,7 @@ class RowIntervals:
 
     def positions(self, labels: Array) -> Array:
         """Return the positions of these rows' labels; a channel clips them to its domain."""
-        return np.asarray((np.clip(labels[self.rows], *self.limits) - self.low) / self.width)
+        return (np.clip(labels[self.rows], *self.limits) - self.low) / self.width
 
 
 @dataclass(frozen=True, slots=True)

@@ -490,7 +490,7 @@ def _cuts(values: Array, domain: Interval) -> Array:
     """Return the cuts between ranges of values that are counted: each value by itself if there are few."""
     distinct = np.unique(values)
     if distinct.size <= MAX_CUTS:
-        return np.asarray((distinct[1:] + distinct[:-1]) / 2)
+        return (distinct[1:] + distinct[:-1]) / 2
     low, high = domain
     margin = (high - low) / 2
     first, last = max(distinct[0], low - margin), min(distinct[-1], high + margin)
