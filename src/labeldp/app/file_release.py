@@ -32,7 +32,7 @@ from labeldp.app.file_job import FileJob, FileOptions
 from labeldp.app.file_labels import FileLabels, StreamedLabels, UsedRows, select_rows
 from labeldp.app.released_table import describe_file
 from labeldp.errors import DataError, Message, ParameterError, Setting, WeakModelWarning, warn
-from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.exact.word_sources import RandomState, WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.label_requests import charge_in_turn, label_requests
@@ -121,7 +121,7 @@ def privatize_file(
     ledger: Ledger | None = None,
     drop: Collection[str] = (),
     notice: Callable[[Message], None] | None = None,
-    random_state: int | WordSource | None = None,
+    random_state: RandomState = None,
     **options: Unpack[FileOptions],
 ) -> FileRelease:
     r"""Write a table again with private labels; all other columns stay as they are.

@@ -63,7 +63,7 @@ def fit_file(
     out: StrPath,
     *,
     label: str,
-    bounds: tuple[float, float],
+    bounds: Interval,
     epsilon: float,
     ledger: Ledger,
     release: str = "model",

@@ -21,7 +21,7 @@ from labeldp.accounts.budget import rounded_up
 from labeldp.errors import ParameterError, Setting
 from labeldp.evidence.audit_result import verdict_line
 from labeldp.evidence.loss_bounds import parse_confidence, share_at_least
-from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.exact.word_sources import RandomState, resolve_source
 
 SHARES = 0.5 ** np.arange(5)
 """Shares of the pairs that are guessed, the clearest first: few clear guesses may show more than all."""
@@ -177,7 +177,7 @@ def _other_canaries(labels: Array) -> Array:
     return np.asarray(np.where(labels == values[0], values[1], values[0]))
 
 
-def canary_labels(count: int, bounds: Interval, random_state: int | WordSource | None = None) -> Array:
+def canary_labels(count: int, bounds: Interval, random_state: RandomState = None) -> Array:
     """Return labels of canaries: each is one of the two bounds, by a fair coin.
 
     Canaries are rows that the owner adds to a table before the fit, and nobody's data. `audit_fit` bounds ε from

@@ -18,7 +18,7 @@ from labeldp.errors import ParameterError, Setting
 from labeldp.evidence.audit_result import Audit, EventResult
 from labeldp.evidence.lenses import LENSES, View, fit_views
 from labeldp.evidence.loss_bounds import detectable_loss, loss_at_least, parse_confidence
-from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.exact.word_sources import RandomState, resolve_source
 from labeldp.mechanisms.base import Mechanism
 
 _CHUNK = 1 << 17
@@ -42,7 +42,7 @@ def audit(
     epsilon: float | None = None,
     delta: float | None = None,
     lenses: Sequence[str] = tuple(LENSES),
-    random_state: int | WordSource | None = None,
+    random_state: RandomState = None,
 ) -> Audit:
     """Measure a lower bound on the ε of a randomiser, from samples alone.
 

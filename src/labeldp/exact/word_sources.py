@@ -55,6 +55,10 @@ class WordSource(Protocol):
         """Overwrite ``words``, a contiguous array, with uniform random 64-bit words."""
 
 
+RandomState = int | WordSource | None
+"""The argument ``random_state``: None for secure words, or a seed or a source of words for tests."""
+
+
 def _keystream(key: bytes, counter: bytes) -> CipherContext:
     return Cipher(algorithms.AES256(key), modes.CTR(counter)).encryptor()
 
@@ -160,7 +164,7 @@ def default_source() -> SecureWords:
     return source
 
 
-def resolve_source(random_state: int | WordSource | None, *, rows: int | None = None) -> WordSource:
+def resolve_source(random_state: RandomState, *, rows: int | None = None) -> WordSource:
     """Turn a ``random_state`` argument into a source of words.
 
     Parameters

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from labeldp._values import Array
+from labeldp._values import Array, Interval
 from labeldp.errors import ParameterError
 from labeldp.inference.design import Design
 from labeldp.inference.goodness_of_fit import lack_of_fit, r_squared
@@ -22,7 +22,6 @@ from labeldp.inference.robust_variances import (
 )
 from labeldp.inference.solution import Solution
 from labeldp.inference.variance_posterior import VarianceDistribution, variance_posteriors
-from labeldp.learning.fit_plan import Pair
 
 STATED_LEVEL = 0.05
 """Intervals on a card miss with this probability."""
@@ -127,7 +126,7 @@ class Estimates(NamedTuple):
         return np.sqrt(ratios)[:, None] * normal + noise
 
 
-def describe_errors(design: Design, moments: Moments, solution: Solution, bounds: Pair) -> Estimates:
+def describe_errors(design: Design, moments: Moments, solution: Solution, bounds: Interval) -> Estimates:
     """Return coefficients and the distributions of their errors, for labels between bounds."""
     mean, *robust = variance_posteriors(*estimate_variances(design, moments, solution))
     correlation = correlation_limit(moments, solution, mean.mean)

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, gammainc, logit
 
-from labeldp._values import Array
+from labeldp._values import Array, Interval
 from labeldp.errors import ParameterError, Setting
-from labeldp.learning.fit_plan import Pair
 
 _MAX_EXPONENT = 40.0
 """Linear predictors are cut off here, so that means stay finite while a solution is searched for."""
@@ -55,7 +54,7 @@ class Family:
     mean: Callable[[Array], Array]
     link: Callable[[Array], Array]
     variance: Callable[[Array], Array]
-    limits: Pair
+    limits: Interval
     quantity: str
     estimand: str
     ratios: str | None = None
@@ -67,13 +66,13 @@ class Family:
         """True for least squares."""
         return self.ratios is None
 
-    def refuse_bounds(self, bounds: Pair) -> None:
+    def refuse_bounds(self, bounds: Interval) -> None:
         """Refuse bounds for which the link is not defined."""
         low, high = bounds
         if self.bounds[0] not in (None, low) or self.bounds[1] not in (None, high):
             raise ParameterError(Setting("bounds"), f" {self.bounds_rule}, got ({low:g}, {high:g})")
 
-    def units(self, bounds: Pair) -> Pair:
+    def units(self, bounds: Interval) -> Interval:
         """Return the factor of coefficients, and the term added to the intercept, in the label's unit."""
         low, high = bounds
         return (high - low, low) if self.is_linear else (1.0, float(np.log(high - low)))

@@ -13,13 +13,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from labeldp._values import Array, Labels, parse_choice, parse_numbers, refuse_other_order
+from labeldp._values import Array, Interval, Labels, parse_choice, parse_numbers, refuse_other_order
 from labeldp.accounts.budget import declared, rounded_up
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.accounts.terms import Terms
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
-from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.exact.word_sources import RandomState, resolve_source
 from labeldp.inference.design import Design
 from labeldp.inference.families import FAMILIES, LOGIT, OLS, POISSON, Family
 from labeldp.inference.formula import Formula
@@ -28,7 +28,7 @@ from labeldp.inference.moments import Moments, measure
 from labeldp.inference.regression_table import RegressionTable
 from labeldp.inference.released_moments import PrivateMoments
 from labeldp.inference.weighted_sums import People
-from labeldp.learning.fit_plan import FitRequest, Pair, unit_labels
+from labeldp.learning.fit_plan import FitRequest, unit_labels
 from labeldp.learning.score import take_kept
 from labeldp.learning.threads import limit_libraries
 from labeldp.release.label_access import LabelAccess
@@ -51,7 +51,7 @@ def private_moments(
     y: Any,
     *,
     epsilon: float,
-    bounds: tuple[float, float],
+    bounds: Interval,
     on: str | Sequence[str] | None = None,
     family: str | None = None,
     positive: str | None = None,
@@ -62,7 +62,7 @@ def private_moments(
     recipient: str | None = None,
     bounds_reason: str | None = None,
     label: str | None = None,
-    random_state: int | WordSource | None = None,
+    random_state: RandomState = None,
     **rows: Unpack[RowOptions],
 ) -> PrivateMoments:
     """Release noisy weighted sums of labels, which serve any number of regressions.
@@ -168,7 +168,7 @@ def _pay_and_measure(
     return moments, state_terms(plan, charges, access, statistics=access.statistics)
 
 
-def private_ols(X: Any, y: Any, *, epsilon: float, bounds: tuple[float, float], **options: Any) -> RegressionTable:
+def private_ols(X: Any, y: Any, *, epsilon: float, bounds: Interval, **options: Any) -> RegressionTable:
     """Estimate the coefficients of a linear regression, with standard errors, intervals and p-values.
 
     The estimand is that of least squares on the labels clipped to the bounds, (XᵀX)⁻¹Xᵀ E[clip(y) | X], with a
@@ -199,9 +199,7 @@ def private_ols(X: Any, y: Any, *, epsilon: float, bounds: tuple[float, float], 
     return private_moments(X, y, epsilon=epsilon, bounds=bounds, family=OLS.name, **options).ols()
 
 
-def private_logit(
-    X: Any, y: Any, *, epsilon: float, bounds: tuple[float, float] = (0, 1), **options: Any
-) -> RegressionTable:
+def private_logit(X: Any, y: Any, *, epsilon: float, bounds: Interval = (0, 1), **options: Any) -> RegressionTable:
     """Estimate the coefficients of a logistic regression, with odds ratios and intervals.
 
     The estimand is that of maximum likelihood on the labels clipped to [0, 1]; fractions count as fractions.
@@ -235,9 +233,7 @@ def private_logit(
     return private_moments(X, y, epsilon=epsilon, bounds=bounds, family=LOGIT.name, **options).logit()
 
 
-def private_poisson(
-    X: Any, y: Any, *, epsilon: float, bounds: tuple[float, float], **options: Any
-) -> RegressionTable:
+def private_poisson(X: Any, y: Any, *, epsilon: float, bounds: Interval, **options: Any) -> RegressionTable:
     """Estimate the coefficients of a Poisson regression of counts, with rate ratios and intervals.
 
     The estimand is that of maximum likelihood on the labels clipped to the bounds. The variance may be
@@ -274,7 +270,7 @@ def private_poisson(
     return private_moments(X, y, epsilon=epsilon, bounds=bounds, family=POISSON.name, **options).poisson()
 
 
-def _family(name: str | None, bounds: Pair) -> Family:
+def _family(name: str | None, bounds: Interval) -> Family:
     """Return the family for which weights are chosen; bounds that it does not allow are refused."""
     if name is None:
         return LOGIT if bounds == (0, 1) else OLS
@@ -368,7 +364,7 @@ def _row_weights(X: Any, weights: Any, label_names: Sequence[str]) -> Array | No
     return values
 
 
-def _units(y: Any, rows: int, bounds: Pair, positive: str | None) -> Array:
+def _units(y: Any, rows: int, bounds: Interval, positive: str | None) -> Array:
     """Return the labels, one for each row, scaled to [0, 1]."""
     labels = Labels.parse(y if positive is None else _are_positive(y, positive)).values
     if labels.shape not in ((rows,), (rows, 1)):

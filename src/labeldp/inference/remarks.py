@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from labeldp._values import Interval
 from labeldp.accounts.numbers import number
 from labeldp.accounts.terms import Terms
 from labeldp.inference.distribution import Estimates
 from labeldp.inference.formula import Formula
 from labeldp.inference.moments import Moments
 from labeldp.inference.solution import Solution
-from labeldp.learning.fit_plan import Pair
 
 INDEPENDENT = "Intervals assume independent rows: with several rows of a person they may be too narrow."
 EFRON = "R² of logistic and Poisson models is Efron's: the part of the labels' variance that fitted means explain."
@@ -72,7 +72,7 @@ def describe_method(
     return [remark for remark, is_true in remarks.items() if is_true]
 
 
-def _describe_clipping(moments: Moments, solution: Solution, bounds: Pair) -> dict[str, bool]:
+def _describe_clipping(moments: Moments, solution: Solution, bounds: Interval) -> dict[str, bool]:
     """Return remarks on clipped labels, and on fitted values that lie at a bound, and whether they are true."""
     width = bounds[1] - bounds[0]
     window, fitted = moments.window, solution.fitted

@@ -10,14 +10,13 @@ import math
 
 import numpy as np
 
-from labeldp._values import Array
+from labeldp._values import Array, Interval
 from labeldp.inference.design import Design
 from labeldp.inference.families import POISSON, poisson_excess
 from labeldp.inference.moments import Moments
 from labeldp.inference.solution import Solution
 from labeldp.inference.square_weights import misfit_penalty
 from labeldp.inference.variance_posterior import HETEROGENEITY, VarianceEstimate
-from labeldp.learning.fit_plan import Pair
 
 _MIN_SHAPE = 1e-3
 """The smallest weighted mean of the variance function, as a fraction of its mean."""
@@ -152,7 +151,7 @@ def sampling_covariance(solution: Solution, variances: Array) -> Array:
     return model * scale * scale[:, None]
 
 
-def clipping_variances(moments: Moments, solution: Solution, bounds: Pair) -> Array:
+def clipping_variances(moments: Moments, solution: Solution, bounds: Interval) -> Array:
     """Return T² Σ p h²: the variance of each slope by the total T that clipping cuts off.
 
     The shares p of rows are equal, and for counts those of Poisson variables with the fitted means.

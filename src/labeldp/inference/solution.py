@@ -7,12 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import root
 
-from labeldp._values import Array
+from labeldp._values import Array, Interval
 from labeldp.errors import NoSolutionError
 from labeldp.inference.design import Design
 from labeldp.inference.families import OLS, Family
 from labeldp.inference.moments import Moments
-from labeldp.learning.fit_plan import Pair
 
 _TOLERANCE = 1e-9
 """The equations are solved if no sum differs by more than this fraction of the sum of all labels."""
@@ -82,7 +81,7 @@ class Solution(NamedTuple):
         return self.means_noise - self.fitted_noise
 
 
-def solve(design: Design, moments: Moments, family: Family, bounds: Pair) -> Solution:
+def solve(design: Design, moments: Moments, family: Family, bounds: Interval) -> Solution:
     """Return the coefficients of some of the columns that were released, by maximum likelihood on fitted means.
 
     The fitted means are those of all columns: they solve Mᵀμ(D̃γ) = z for the weights M and the sums z. So shrunk

@@ -33,13 +33,13 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d, estimator_html_repr
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from labeldp._values import Array, Labels, refuse_other_order
+from labeldp._values import Array, Interval, Labels, refuse_other_order
 from labeldp.accounts.budget import Charge
 from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.accounts.terms import Terms
 from labeldp.errors import DataError, LabelError, ParameterError, WeakModelWarning, warn
-from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.exact.word_sources import RandomState, resolve_source
 from labeldp.learning.ensemble import WEAKNESS_ROWS, EarlierFit, Ensemble, describe_weakness
 from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures, even_rows
 from labeldp.learning.fit_plan import FitRequest, LabelScale
@@ -153,11 +153,11 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     epsilon: float
-    bounds: tuple[float, float]
+    bounds: Interval
     ledger: Ledger | None
     ledger_: Ledger | None
     rows_per_person: int
-    random_state: int | WordSource | None
+    random_state: RandomState
     verbose: bool
     terms_: Terms
     encoder_: TableEncoder | None

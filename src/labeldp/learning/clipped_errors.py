@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import laplace, norm
 from scipy.stats import t as student
 
-from labeldp._values import Array, Counts
+from labeldp._values import Array, Counts, Interval
 from labeldp.accounts.scores import Figure
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import ParameterError
@@ -41,7 +41,7 @@ class SquaredErrors(IntegerQuery):
         The predictions of the rows.
     """
 
-    bounds: tuple[float, float]
+    bounds: Interval
     limit: float = 1.0
     predicted: Array | None = field(default=None, repr=False)
     kind = "sums"
@@ -203,7 +203,7 @@ class ErrorPlan(HeldOutPlan):
     """
 
     @classmethod
-    def of(cls, rows: int, epsilon: Fraction, bounds: tuple[float, float]) -> ErrorPlan:
+    def of(cls, rows: int, epsilon: Fraction, bounds: Interval) -> ErrorPlan:
         """Return the plan, or refuse one whose noise would hide every error."""
         if rows * epsilon < LEAST_ROWS_EPSILON or rows > MOST_ROWS:
             raise ParameterError(f"{rows:,} rows at ε = {float(epsilon):g} cannot measure an error")

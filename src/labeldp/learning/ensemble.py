@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from labeldp._values import Array, Index
+from labeldp._values import Array, Index, Interval
 from labeldp.accounts.numbers import number, percent
 from labeldp.learning.features import FeatureTable
-from labeldp.learning.fit_plan import LabelSummary, Pair
+from labeldp.learning.fit_plan import LabelSummary
 from labeldp.learning.measurements import Measurements
 from labeldp.learning.model_average import Posterior
 from labeldp.learning.threads import limit_libraries
@@ -89,7 +89,7 @@ class EarlierFit:
     measurements: Measurements
 
 
-def describe_weakness(units: Array, spread: float, bounds: Pair) -> str | None:
+def describe_weakness(units: Array, spread: float, bounds: Interval) -> str | None:
     """Return a sentence on a weakness of a model, judged by its predictions; None if there is none.
 
     Parameters

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from labeldp._values import EPSILON_RANGE, Array, Bounds, Epsilon, parse_choice, parse_integer
+from labeldp._values import EPSILON_RANGE, Array, Bounds, Epsilon, Interval, parse_choice, parse_integer
 from labeldp.errors import ParameterError, Setting
 from labeldp.learning.epsilon_split import share_for_labels
 from labeldp.mechanisms.base import Mechanism, require_pure
@@ -21,8 +21,6 @@ from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import UnitNoise, auto_classes, choose_mechanism
 from labeldp.mechanisms.registry import mechanism_class
 from labeldp.release.plan import Plan, Request
-
-Pair = tuple[float, float]
 
 UNIT = Bounds((0.0, 1.0))
 """The bounds of labels in unit scale."""
@@ -81,7 +79,7 @@ class LabelSummary:
         """The middle of the range."""
         return self.limits.middle
 
-    def in_bounds(self, bounds: Pair) -> LabelSummary:
+    def in_bounds(self, bounds: Interval) -> LabelSummary:
         """Convert from unit scale to the label's scale."""
         low, high = from_units(np.array([self.low, self.high]), bounds).tolist()
         square = (bounds[1] - bounds[0]) ** 2
@@ -97,13 +95,13 @@ FREE_SUMMARY = LabelSummary(*UNIT, variance=1 / 20)
 
 
 @np.errstate(all="ignore")  # a warning that depends on labels would leak them
-def unit_labels(labels: Array, bounds: Pair) -> Array:
+def unit_labels(labels: Array, bounds: Interval) -> Array:
     """Clip labels to their bounds and convert them to unit scale, from 0 to 1."""
     low, high = bounds
     return (np.clip(labels, low, high) - low) / (high - low)
 
 
-def from_units(values: Array | float, bounds: Pair) -> Array:
+def from_units(values: Array | float, bounds: Interval) -> Array:
     """Convert values from unit scale to the label's scale; order is kept, and 0 and 1 become the bounds exactly.
 
     Examples
@@ -137,11 +135,11 @@ class LabelScale:
     [1.284, 12.84]
     """
 
-    bounds: Pair
+    bounds: Interval
     transform: str | None = None
 
     @classmethod
-    def parse(cls, bounds: Pair, transform: Any) -> Self:
+    def parse(cls, bounds: Interval, transform: Any) -> Self:
         """Return the scale; raise if the transform is not defined on the bounds."""
         if transform is None:
             return cls(bounds)
@@ -158,7 +156,7 @@ class LabelScale:
         return scale
 
     @property
-    def inner(self) -> Pair:
+    def inner(self) -> Interval:
         """The bounds of transformed labels."""
         low, high = self._apply(np.array(self.bounds)).tolist()
         return low, high

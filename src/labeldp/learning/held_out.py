@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from labeldp._values import Array, Index, Labels, refuse_other_order
+from labeldp._values import Array, Index, Interval, Labels, refuse_other_order
 from labeldp.accounts.budget import Charge
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.numbers import percent
@@ -103,7 +103,7 @@ class HeldOutRows:
         X: Any,
         y: Any,
         *,
-        bounds: tuple[float, float],
+        bounds: Interval,
         by: ArrayLike | None,
         scope: Scope,
         ledger: Ledger | None,
@@ -141,7 +141,7 @@ class HeldOutRows:
         return {name: measure(name, self.predicted[rows], accesses[name]) for name, rows in self.groups.items()}
 
 
-def refuse_narrower_bounds(model: Any, bounds: tuple[float, float]) -> None:
+def refuse_narrower_bounds(model: Any, bounds: Interval) -> None:
     """Refuse bounds inside those of a model of this library: labels would be clipped that it can predict."""
     terms = fit_terms(model)
     if terms is None:

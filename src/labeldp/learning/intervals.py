@@ -18,7 +18,7 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number, percent
 from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.errors import ParameterError, warn
-from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
+from labeldp.exact.word_sources import RandomState, SecureWords, WordSource, resolve_source
 from labeldp.learning.coverage_plan import CoveragePlan, fewest_rows, plan_coverage
 from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.held_out import HeldOutRows, fit_terms
@@ -229,7 +229,7 @@ def private_intervals(
     by: ArrayLike | None = None,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
-    random_state: int | WordSource | None = None,
+    random_state: RandomState = None,
     **rows: Unpack[RowOptions],
 ) -> IntervalModel:
     """Return a model with prediction intervals, for ε: split conformal prediction with exact noisy counts.

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from labeldp._values import Array, Index, Sums
+from labeldp._values import Array, Index, Interval, Sums
 from labeldp.exact.integers import DiscreteLaplace
 from labeldp.learning import epsilon_split as split
 from labeldp.learning.features import FeatureTable
-from labeldp.learning.fit_plan import Limits, Pair
+from labeldp.learning.fit_plan import Limits
 from labeldp.learning.groups import PREDICTION_UNIT, Grouping, Groups, NoisySums, Predictor
 from labeldp.release.curator import narrowest_level
 from labeldp.release.label_access import LabelAccess
@@ -57,7 +57,7 @@ NEARLY_ALL = 0.97
 as where a yes is rare, and the others are what there is to learn."""
 
 
-def find_range(access: LabelAccess, bounds: Pair) -> Pair | None:
+def find_range(access: LabelAccess, bounds: Interval) -> Interval | None:
     """Return the range of labels: the bounds, or a part of them if the bounds are far too wide.
 
     Returns
@@ -90,7 +90,7 @@ def find_range(access: LabelAccess, bounds: Pair) -> Pair | None:
     return _place_range(BinCounts.equal(cells, 2 << level, "counts of windows"), access)
 
 
-def _place_range(halves: BinCounts, access: LabelAccess) -> Pair:
+def _place_range(halves: BinCounts, access: LabelAccess) -> Interval:
     """Return the window with the largest noisy count, with filled neighbours and a window on either side."""
     low, high = halves.cells.bounds
     epsilon = split.RANGE_POSITION.of(access)

@@ -10,12 +10,12 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import has_fit_parameter
 
-from labeldp._values import Array
+from labeldp._values import Array, Interval
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.scope import Scope
 from labeldp.accounts.terms import Terms
 from labeldp.errors import ParameterError, Setting, WeakModelWarning, describe, warn
-from labeldp.exact.word_sources import WordSource
+from labeldp.exact.word_sources import RandomState
 from labeldp.learning.base import PrivateRegressor
 from labeldp.learning.ensemble import WEAKNESS_ROWS
 from labeldp.learning.estimator_loss import loss_without_mean
@@ -108,14 +108,14 @@ class LabelReleaseRegressor(PrivateRegressor):
         estimator: Any = None,
         *,
         epsilon: float,
-        bounds: tuple[float, float],
+        bounds: Interval,
         mechanism: str = "auto",
         rounds: str | int = "auto",
         trust: Literal["curator", "local"] = "curator",
         label_transform: Literal["log", "sqrt"] | None = None,
         ledger: Ledger | None = None,
         rows_per_person: int = 1,
-        random_state: int | WordSource | None = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
         self.estimator = estimator

@@ -16,12 +16,12 @@ from typing import Any, Literal, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from labeldp._values import Array, Index, as_fraction
+from labeldp._values import Array, Index, Interval, as_fraction
 from labeldp.accounts.budget import declared, exact_sum
 from labeldp.accounts.ledger import Ledger, as_ledger, forget_labels, ledger_to_charge
 from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.errors import ParameterError, Setting, WeakModelWarning, warn
-from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.exact.word_sources import RandomState, WordSource, resolve_source
 from labeldp.learning.base import PrivateRegressor, column_encoder
 from labeldp.learning.clipped_errors import ErrorPlan
 from labeldp.learning.epsilon_split import FEWEST_FOR_GROUPS
@@ -67,7 +67,7 @@ def privatize(
     recipient: str | None = None,
     bounds_reason: str | None = None,
     verbose: bool = False,
-    random_state: int | WordSource | None = None,
+    random_state: RandomState = None,
     **rows: Unpack[RowOptions],
 ) -> Release:
     """Release private labels for ε in all: whatever is estimated on the way included.
@@ -383,7 +383,7 @@ def _fit_and_measure(
     return fit_and_measure(model, X, column.labels, labels, plan, source, scope)[1]
 
 
-def plan_error(rows: int, epsilon: float, bounds: tuple[float, float]) -> ErrorPlan | None:
+def plan_error(rows: int, epsilon: float, bounds: Interval) -> ErrorPlan | None:
     """Return how to measure the error on a tenth of the rows; None if they are too few, by public numbers."""
     try:
         return ErrorPlan.of(int(rows * TEST_SIZE), as_fraction(epsilon), bounds)
@@ -412,7 +412,7 @@ def posterior_means(model: PrivateRegressor, predicted: Array, residual: float, 
 
 
 def means_given_labels(
-    predicted: Array, release: RowRelease, rows: Index, residual: float, bounds: tuple[float, float]
+    predicted: Array, release: RowRelease, rows: Index, residual: float, bounds: Interval
 ) -> Array:
     """Return predictions moved towards the private labels of some rows, inside the bounds."""
     weight = residual / (residual + release.noise + release.hidden)

@@ -19,10 +19,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from labeldp._values import Array, Index
+from labeldp._values import Array, Index, Interval
 from labeldp.learning.ensemble import Ensemble
 from labeldp.learning.features import FeatureTable
-from labeldp.learning.fit_plan import UNIT, LabelSummary, Limits, Pair, from_units
+from labeldp.learning.fit_plan import UNIT, LabelSummary, Limits, from_units
 from labeldp.learning.learner import TrainingData, fit_ensemble
 from labeldp.learning.length_scales import can_learn, learn_length_scales
 from labeldp.learning.linear_gaussian import Observation, explained_risk
@@ -232,7 +232,7 @@ def place_intervals(centre: Array, interval: ClippingInterval, mechanism: Mechan
     )
 
 
-def in_bounds(intervals: Intervals, bounds: Pair) -> Intervals:
+def in_bounds(intervals: Intervals, bounds: Interval) -> Intervals:
     """Return intervals in the label's scale."""
     width = bounds[1] - bounds[0]
     return Intervals(

@@ -8,11 +8,11 @@ from typing import Any, Literal, Self, Unpack
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from labeldp._values import Array, Labels, refuse_other_order
+from labeldp._values import Array, Interval, Labels, refuse_other_order
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.errors import ParameterError
-from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.exact.word_sources import RandomState, resolve_source
 from labeldp.learning.base import PrivateRegressor, refuse_arguments, row_digests, single_column
 from labeldp.learning.ensemble import EarlierFit
 from labeldp.learning.features import FeatureTable
@@ -77,11 +77,11 @@ class ModelReleaseRegressor(PrivateRegressor):
         self,
         *,
         epsilon: float,
-        bounds: tuple[float, float],
+        bounds: Interval,
         label_transform: Literal["log", "sqrt"] | None = None,
         ledger: Ledger | None = None,
         rows_per_person: int = 1,
-        random_state: int | WordSource | None = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon

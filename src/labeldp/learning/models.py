@@ -32,7 +32,7 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.scope import RowOptions
 from labeldp.accounts.terms import Terms
 from labeldp.errors import CardError, DataNotFoundError, LabelDPError, ParameterError
-from labeldp.exact.word_sources import WordSource
+from labeldp.exact.word_sources import RandomState
 from labeldp.learning.array_files import MAX_FILE
 from labeldp.learning.base import column_encoder
 from labeldp.learning.ensemble import Ensemble
@@ -311,7 +311,7 @@ class SavedModel:
         epsilon: float,
         ledger: Ledger | None = None,
         rows_per_person: int = 1,
-        random_state: int | WordSource | None = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ) -> ModelReleaseRegressor:
         """Return the model as a fitted regressor that can learn on; parameters are those of its updates.

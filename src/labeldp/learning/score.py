@@ -19,6 +19,7 @@ from labeldp._values import (
     Array,
     Epsilon,
     Index,
+    Interval,
     LabelBounds,
     Labels,
     as_fraction,
@@ -31,7 +32,7 @@ from labeldp.accounts.numbers import number
 from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.accounts.terms import Split, fit_times
 from labeldp.errors import DataError, ParameterError, Setting
-from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.exact.word_sources import RandomState, WordSource, resolve_source
 from labeldp.learning.base import PrivateRegressor
 from labeldp.learning.held_out import HeldOutRows, final_step, finite_predictions, fit_terms
 from labeldp.learning.quality import Risk
@@ -55,11 +56,11 @@ def private_score(
     y: Any,
     *,
     epsilon: float,
-    bounds: tuple[float, float],
+    bounds: Interval,
     r2: bool = False,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
-    random_state: int | WordSource | None = None,
+    random_state: RandomState = None,
     **rows: Unpack[RowOptions],
 ) -> Risk:
     """Return how wrong a model is on test labels, for ε: its mean squared error, the root, and the absolute error.
@@ -140,11 +141,11 @@ def private_scores(
     *,
     by: ArrayLike | None,
     epsilon: float,
-    bounds: tuple[float, float],
+    bounds: Interval,
     r2: bool = False,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
-    random_state: int | WordSource | None = None,
+    random_state: RandomState = None,
     **rows: Unpack[RowOptions],
 ) -> dict[Any, Risk]:
     """Return how wrong a model is in each public group of rows, for one ε: each row is in one group.
@@ -241,7 +242,7 @@ def fit_and_score(
     epsilon: float,
     r2: bool = False,
     test_size: float = TEST_SIZE,
-    random_state: int | WordSource | None = None,
+    random_state: RandomState = None,
     **rows: Unpack[RowOptions],
 ) -> tuple[Any, Risk]:
     """Fit a private regressor to most rows, and score it on the others.
@@ -325,7 +326,7 @@ def fit_and_measure(
     y: Any,
     labels: Array,
     plan: HeldOutPlan,
-    random_state: int | WordSource | None,
+    random_state: RandomState,
     scope: Scope,
 ) -> tuple[Any, Risk]:
     """Fit a private regressor to most rows, and measure its error on the others, as a plan says.
@@ -375,7 +376,7 @@ def _refuse_other_fits(model: Any, charges: Sequence[Charge], epsilon: Fraction)
 
 
 def plan_test(
-    rows: int, epsilon: float, bounds: tuple[float, float], test_size: float = TEST_SIZE, *, r2: bool = False
+    rows: int, epsilon: float, bounds: Interval, test_size: float = TEST_SIZE, *, r2: bool = False
 ) -> ScorePlan:
     """Return the plan of a score on rows held out; all predictions will lie inside the bounds.
 

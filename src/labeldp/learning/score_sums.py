@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from labeldp._values import Array, Sums
+from labeldp._values import Array, Interval, Sums
 from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.numbers import number
 from labeldp.accounts.scope import Scope
@@ -51,7 +51,7 @@ class ErrorSums(IntegerQuery):
         The predictions of the rows.
     """
 
-    bounds: tuple[float, float]
+    bounds: Interval
     largest_error: float
     predicted: Array | None = field(default=None, repr=False)
     kind = "score"
@@ -83,7 +83,7 @@ class HeldOutPlan(ABC):
 
     rows: int
     epsilon: Fraction
-    bounds: tuple[float, float]
+    bounds: Interval
 
     @property
     @abstractmethod
@@ -137,7 +137,7 @@ class ScorePlan(HeldOutPlan):
         cls,
         rows: int,
         epsilon: Fraction,
-        bounds: tuple[float, float],
+        bounds: Interval,
         largest: float | None = None,
         *,
         has_reference: bool = False,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from labeldp._values import Array
+from labeldp._values import Array, Interval
 from labeldp.accounts.budget import missing_charges
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.schema import MAX_FITS
@@ -51,7 +51,7 @@ def earlier_fit(model: Any, request: FitRequest, ledger: Ledger) -> EarlierFit:
     return EarlierFit(ensemble, model.measurements)
 
 
-def refuse_other_unit(terms: Terms, bounds: tuple[float, float], label_transform: str | None) -> None:
+def refuse_other_unit(terms: Terms, bounds: Interval, label_transform: str | None) -> None:
     """Refuse bounds or a transform that are not those of the model: its sums are in that unit."""
     learnt = {"bounds": tuple(terms.bounds[0]), "label_transform": terms.label_transform}
     for name, value in {"bounds": tuple(bounds), "label_transform": label_transform}.items():

@@ -34,7 +34,7 @@ from labeldp._values import (
 )
 from labeldp.errors import ParameterError, PrivacyProofError, Setting, describe
 from labeldp.exact.proof import Channel, Proof
-from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.exact.word_sources import RandomState, WordSource, resolve_source
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.histogram import Histogram, density_axes
 from labeldp.mechanisms.interval import ClippingRisks, UnitNoise
@@ -203,7 +203,7 @@ class Mechanism(ABC):
 
     # ---- release --------------------------------------------------------------------------------
 
-    def randomize(self, labels: ArrayLike, *, random_state: int | WordSource | None = None) -> Array:
+    def randomize(self, labels: ArrayLike, *, random_state: RandomState = None) -> Array:
         """Return private labels, one for each label, in the same shape.
 
         Calling this twice on the same labels spends ε twice.

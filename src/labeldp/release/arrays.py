@@ -17,7 +17,7 @@ from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.accounts.terms import Terms
 from labeldp.errors import LabelError
-from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.exact.word_sources import RandomState, WordSource, resolve_source
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.curator import equal_bins_histogram
 from labeldp.release.label_access import LabelAccess
@@ -52,7 +52,7 @@ def estimate_prior(
     sigma: float | None = None,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
-    random_state: int | WordSource | None = None,
+    random_state: RandomState = None,
     **rows: Unpack[RowOptions],
 ) -> Histogram:
     """Return a private histogram of the labels, for ε.

@@ -16,7 +16,7 @@ from labeldp._values import Array, Labels, Numbers
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
 from labeldp.errors import DataError, LabelError, ParameterError
-from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.exact.word_sources import RandomState, resolve_source
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.curator import FINE
 from labeldp.release.label_access import LabelAccess
@@ -60,7 +60,7 @@ class LabelStream(LabelAccess):
         request: Request,
         *,
         ledger: Ledger | None = None,
-        random_state: int | WordSource | None = None,
+        random_state: RandomState = None,
     ) -> None:
         super().__init__(np.zeros(0), resolve_source(random_state), "prior")
         self._read, self._left = batches, 0

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.scope import Scope
-from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.exact.word_sources import RandomState, resolve_source
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.curator import FINE
 from labeldp.release.plan import Request
@@ -26,7 +26,7 @@ def estimate_prior(
     bounds: Any = None,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
-    random_state: int | WordSource | None = None,
+    random_state: RandomState = None,
 ) -> Histogram:
     """Return a private histogram of a label column, for ε, as `privatize` makes it.
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from labeldp._values import Array
+from labeldp._values import Array, Interval
 from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.card import Card
 from labeldp.accounts.numbers import number
@@ -102,7 +102,7 @@ def _state_mean(values: Array, accuracy: Accuracy, digits: int) -> tuple[str, st
 
 
 def _plot_values(
-    values: Array, label: str, bounds: tuple[float, float], prior: Histogram | None, mean: str, axes: Any
+    values: Array, label: str, bounds: Interval, prior: Histogram | None, mean: str, axes: Any
 ) -> None:
     """Draw the distribution of released values, of their prior, and their mean if it is stated."""
     axes.axvspan(*bounds, color="#1b7a43", alpha=0.13, label="the bounds")
