@@ -87,7 +87,7 @@ def open_regular(path: StrPath) -> BufferedReader:
     return os.fdopen(regular_handle(path), "rb")
 
 
-def regular_handle(path: StrPath, access: int = os.O_RDONLY) -> int:
+def regular_handle(path: StrPath) -> int:
     """Return a handle of a regular file; refuse everything else at once.
 
     Parameters
@@ -105,7 +105,7 @@ def regular_handle(path: StrPath, access: int = os.O_RDONLY) -> int:
         If it is a folder, a FIFO, a device, a socket, a looping link or no possible path.
     """
     regular_status(path)
-    handle = os.open(path, access | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(handle).st_mode):  # a FIFO took its name meanwhile
         os.close(handle)
         raise DataError(f"{os.fspath(path)} is not a regular file")

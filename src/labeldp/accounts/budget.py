@@ -122,10 +122,6 @@ class Budget:
     def __repr__(self) -> str:
         return f"Budget(epsilon={self.epsilon!r})"
 
-    def rounded(self) -> dict[str, float]:
-        """Return ε as a float, rounded up, as a card states its cost."""
-        return {"epsilon": self.epsilon}
-
     def as_data(self) -> str:
         """Return ε as pure data, exactly: the text of a fraction."""
         return str(self.exact_epsilon)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
@@ -60,14 +60,9 @@ class IdTables:
         names = scope.segments.names if scope.segment is None else scope.segment.distinct
         codes = np.zeros_like(scope.ids.codes) if scope.segment is None else scope.segment.codes
         pairs = set(zip(scope.ids.codes.tolist(), codes.tolist(), strict=True))
-        clashes = 0
-
-        def keep(segment: str, stated_segment: str) -> str:
-            nonlocal clashes
-            clashes += segment != stated_segment
-            return segment
-
-        self._merge("ids", ((hashes[row], names[code]) for row, code in pairs), keep)
+        self._insert((hashes[row], names[code]) for row, code in pairs)
+        segments = self._values("ids", hashes, "")
+        clashes = sum(segments[row] != names[code] for row, code in pairs)
         if clashes:
             raise ParameterError(
                 f"{clashes:,} of {len(hashes):,} ids were released in another segment, and rows of different "
@@ -119,7 +114,7 @@ class IdTables:
         """Mark people as withdrawn; return the number of those who were not before."""
         new = ~self.withdrawn(people)
         hashes = self._hashes(people, "withdrawn")
-        self._merge("ids", ((digest, WITHDRAWN) for digest in hashes), lambda value, _: value)
+        self._insert((digest, WITHDRAWN) for digest in hashes)
         return int(new.sum())
 
     def _values(self, table: str, hashes: Iterable[bytes], default: str) -> list[str]:
@@ -127,14 +122,10 @@ class IdTables:
         question = f"SELECT value FROM {table} WHERE hash = ?"  # noqa: S608 (one of two names)
         return [(find.execute(question, (digest,)).fetchone() or (default,))[0] for digest in hashes]
 
-    def _merge(self, table: str, rows: Iterable[tuple[bytes, str]], combine: Callable[[str, str], str]) -> None:
-        """Insert values of hashes; a value that is there is combined with the new one."""
-        self._connection.create_function("combine", 2, combine)
-        self._connection.executemany(
-            f"INSERT INTO {table} VALUES (?, ?) ON CONFLICT (hash) "  # noqa: S608
-            "DO UPDATE SET value = combine(value, excluded.value)",
-            sorted(rows),  # neighbours lie on the same page
-        )
+    def _insert(self, values: Iterable[tuple[bytes, str]]) -> None:
+        """Insert values of hashes of ids; a value that is there stays."""
+        neighbours = sorted(values)  # which lie on the same page
+        self._connection.executemany("INSERT OR IGNORE INTO ids VALUES (?, ?)", neighbours)
 
     def _hashes(self, column: IdColumn, use: str) -> list[bytes]:
         """Return a keyed hash of each distinct id, another one for each use."""

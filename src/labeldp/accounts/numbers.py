@@ -53,11 +53,6 @@ def tick(value: float) -> str:
     return f"{number(value / 1e3)}k" if 1e4 <= abs(value) < 1e6 else number(value)
 
 
-def factor(epsilon: float) -> float:
-    """Return e^ε, or infinity where a float cannot hold it."""
-    return math.exp(epsilon) if epsilon < 700 else math.inf
-
-
 def at_most(guess: float, epsilon: float) -> float:
     """Return the largest certainty that somebody can reach who had this certainty before.
 
@@ -79,9 +74,9 @@ def times(epsilon: float) -> str:
     >>> times(1.0), times(0.1), times(5.0), times(50)
     ('2.72×', '1.11×', '149×', 'over a million ×')
     """
-    value = factor(epsilon)
-    if value > LARGE:
+    if epsilon > math.log(LARGE):
         return "over a million ×"
+    value = math.exp(epsilon)
     digits = 2 if value < 10 else 1 if value < 100 else 0
     scale = 10**digits
     return f"{math.ceil(value * scale - 1e-9) / scale:,.{digits}f}×"

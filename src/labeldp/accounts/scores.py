@@ -99,6 +99,11 @@ def describe_figures(figures: Mapping[str, Figure]) -> dict[str, str]:
     return texts
 
 
+def list_figures(figures: Mapping[str, Figure]) -> str:
+    """Return figures for people, one after another."""
+    return ", ".join(f"{title} {text}" for title, text in describe_figures(figures).items())
+
+
 FAR_GROUP = (
     "A few percent of rows with far larger errors may hide in the noise: ± does not count them, the limit does."
 )
@@ -110,7 +115,7 @@ def describe_quality(quality: Any, statistics: Iterable[Statistic], rows_per_per
     if quality is None:
         return None
     figures = {name: Figure(**entry) for name, entry in quality["figures"].items()}
-    figures_text = ", ".join(f"{name} {text}" for name, text in describe_figures(figures).items())
+    figures_text = list_figures(figures)
     epsilon = exact_sum(statistic.epsilon for statistic in statistics if statistic.purpose == "score")
     price = Budget(rows_per_person * epsilon)
     limit = "" if "mae" in figures else f". {FAR_GROUP[:-1]}"

@@ -187,7 +187,7 @@ class Terms:
     @property
     def stated_cost(self) -> dict[str, float]:
         """The cost as a card states it."""
-        return {**self.cost.rounded(), "label": self.label_cost.epsilon}
+        return {"epsilon": self.cost.epsilon, "label": self.label_cost.epsilon}
 
     @property
     def segments(self) -> Segments | None:

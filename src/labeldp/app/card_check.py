@@ -36,7 +36,6 @@ def verify_files(
     folder: StrPath | None = None,
     model_folder: StrPath | None = None,
     ledger: Ledger | Extract | None = None,
-    verification: Verification | None = None,
 ) -> Verification:
     """Check a card as `verify_card` does, and compare it with the file or folder it names.
 
@@ -51,10 +50,8 @@ def verify_files(
         The folder of the model behind the labels of a table: they are computed again.
     ledger : Ledger or Extract, optional
         The charges of the card must be in it.
-    verification : Verification, optional
-        The result of `verify_card` for this card, if it was called before.
     """
-    verification = verify_card(text) if verification is None else verification
+    verification = verify_card(text)
     card = verification.card
     if card is None:
         return verification

@@ -216,7 +216,7 @@ def privatize_file(
         requests=requests,
         out=os.fspath(out),
         drop=drop,
-        is_modelled=model and all(map(_is_open, requests)),
+        is_modelled=model and all(request.may_use_features for request in requests),
         save_model=save_model,
         is_shuffled=shuffle,
         notice=notice or partial(warn, category=WeakModelWarning),
@@ -224,12 +224,6 @@ def privatize_file(
     )
     with work.job.declared():
         return work.run()
-
-
-def _is_open(request: Request) -> bool:
-    """Return whether labels may come from a model: an option of one mechanism asks for that alone."""
-    has_default = request.mechanism == "auto" and request.prior is None and request.epsilon_prior is None
-    return has_default and request.purpose == "training" and request.trust == "curator"
 
 
 @dataclass(frozen=True, slots=True)

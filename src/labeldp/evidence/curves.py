@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from labeldp.accounts.numbers import tick
-from labeldp.errors import MissingExtraError
+from labeldp.mechanisms.histogram import new_figure
 
 if TYPE_CHECKING:
     from labeldp.evidence.comparison import Comparison
@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 def draw_comparison(comparison: Comparison, label: str) -> Any:
     """Return a figure of the errors of labels and of models."""
     titles = {"label": f"One private {label}", "model": f"Predicting {label}, held-out rows"}
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
-    except ImportError:
-        raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
-    budgets, figure = comparison.budgets, Figure(figsize=(13, 4.4), layout="constrained")
+    budgets, figure = comparison.budgets, new_figure(figsize=(13, 4.4))
     figure.subplots(1, 2)
     figure.axes[0].set_yscale("log")
     for axes, (of, figures) in zip(figure.axes, comparison.figures.items(), strict=True):

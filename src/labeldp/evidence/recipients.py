@@ -18,10 +18,10 @@ from sklearn.preprocessing import StandardScaler
 
 from labeldp._values import Array
 from labeldp.accounts.ledger import Ledger
-from labeldp.errors import MissingExtraError
 from labeldp.evidence.survey import Survey, make_survey
 from labeldp.learning.label_release import privatize
 from labeldp.learning.released_labels import Release
+from labeldp.mechanisms.histogram import new_figure
 
 LEARNERS: dict[str, Any] = {
     "least squares": Ridge(),
@@ -96,14 +96,10 @@ class Recipients:
 
     def plot(self) -> Any:
         """Return a Matplotlib figure: incomes as dots, predictions by age of a typical household as lines."""
-        try:
-            import matplotlib.figure  # noqa: PLC0415 (an extra)
-        except ImportError:
-            raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
+        figure = new_figure(figsize=(11, 4.2))
         ages = np.unique(self.survey.features[:, 0])
         households = np.tile(np.median(self.survey.features, axis=0), (ages.size, 1))
         households[:, 0] = ages
-        figure = matplotlib.figure.Figure(figsize=(11, 4.2), layout="constrained")
         figure.suptitle("One private column, three learners", x=0.01, ha="left", fontsize=14, weight="bold")
         panels = figure.subplots(1, len(self.models), sharey=True)
         for axes, (title, scores) in zip(panels, self.scores().items(), strict=True):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 from labeldp._values import Array
 
@@ -63,7 +64,7 @@ class VarianceDistribution(NamedTuple):
             probable = logs[density > density.max() - _IMPROBABLE]
             low = max(low, float(probable[0] - step))
             high = min(high, float(probable[-1] + step))
-        return cls(np.exp(logs)[::4], _normalized(density[::4]))
+        return cls(np.exp(logs)[::4], softmax(density[::4]))
 
 
 class VarianceEstimate(NamedTuple):
@@ -141,12 +142,7 @@ def variance_posteriors(mean: VarianceEstimate, *robust: VarianceEstimate) -> li
     high = min(float(mean_logs.max()) + 4, math.log(_LARGEST_VARIANCE))
     evidence = [estimate.log_evidence(mean_logs, low, high) for estimate in robust]
     total = np.log(mean_posterior.probabilities) + sum(evidence)
-    posteriors = [VarianceDistribution(mean_posterior.values, _normalized(total))]
+    posteriors = [VarianceDistribution(mean_posterior.values, softmax(total))]
     for estimate, contribution in zip(robust, evidence, strict=True):
-        posteriors.append(estimate.posterior(mean_logs, _normalized(total - contribution), low, high))
+        posteriors.append(estimate.posterior(mean_logs, softmax(total - contribution), low, high))
     return posteriors
-
-
-def _normalized(log_weights: Array) -> Array:
-    weights = np.exp(log_weights - log_weights.max())
-    return np.asarray(weights / weights.sum())

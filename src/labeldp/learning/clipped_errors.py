@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import softmax
 from scipy.stats import laplace, norm
 from scipy.stats import t as student
 
@@ -117,8 +118,7 @@ class ErrorModel:
     @property
     def weights(self) -> Array:
         """The probabilities of the candidates."""
-        relative = np.exp(self.log_weights - self.log_weights.max())
-        return np.asarray(relative / relative.sum())
+        return np.asarray(softmax(self.log_weights))
 
     @property
     def mean_squares(self) -> Array:

@@ -275,9 +275,7 @@ def is_model_constant(request: Request, rows: int) -> bool:
 
 def is_only_mean(request: Request, rows: int) -> bool:
     """Return whether labels for training without features are the private mean, by public numbers."""
-    is_open = request.mechanism == "auto" and request.prior is None and request.epsilon_prior is None
-    is_for_training = request.purpose == "training" and request.trust == "curator"
-    return is_open and is_for_training and rows * float(request.epsilon) ** 2 < LEAST_ROWS_EPSILON2
+    return request.may_use_features and rows * float(request.epsilon) ** 2 < LEAST_ROWS_EPSILON2
 
 
 def release_mean(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 from labeldp._values import Array, Index, Mask, Small
 from labeldp.learning.feature_maps import BLOCKS, INTERACTIONS
@@ -203,9 +204,7 @@ def _probabilities(log_evidence: Array, without_signal: int) -> Array:
         [_PROBABILITY_NO_SIGNAL / without_signal, (1 - _PROBABILITY_NO_SIGNAL) / max(1, with_signal)],
         [without_signal, with_signal],
     )
-    score = log_evidence + np.log(prior)
-    likelihood = np.exp(score - score.max())
-    return np.asarray(likelihood / likelihood.sum())
+    return np.asarray(softmax(log_evidence + np.log(prior)))
 
 
 def _top_priors(options: Priors, probability: Array, without_signal: int) -> Priors:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from labeldp.accounts.budget import Budget, Charge, exact_sum
-from labeldp.accounts.scores import FAR_GROUP, Figure, describe_figures
+from labeldp.accounts.scores import FAR_GROUP, Figure, list_figures
 from labeldp.accounts.statistic import Statistic
 from labeldp.accounts.terms import Split, Terms, fit_times
 from labeldp.errors import ParameterError
@@ -104,7 +104,7 @@ class Risk:
         return f"<Risk: {self._estimates()} from {self.rows:,} rows, {self.cost}, {secure}>"
 
     def _estimates(self) -> str:
-        return ", ".join(f"{name} {text}" for name, text in describe_figures(self.figures).items())
+        return list_figures(self.figures)
 
     def summary(self) -> str:
         """Return the estimates, for people."""

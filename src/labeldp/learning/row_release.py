@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labeldp._atomic import StrPath, atomic_file
+from labeldp._values import Array, Index, Numbers
 from labeldp.accounts.accuracy import is_possible
 from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger
@@ -86,16 +86,16 @@ class RowRelease(TermsMixin):
     Budget(epsilon=2.0)
     """
 
-    labels: NDArray[np.float64]
-    offset: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    noise: NDArray[np.float64]
-    hidden: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    start: NDArray[np.float64]
-    round: NDArray[np.int64]
-    part: NDArray[np.int64]
+    labels: Array
+    offset: Array
+    scale: Array
+    noise: Array
+    hidden: Array
+    low: Array
+    high: Array
+    start: Array
+    round: Index
+    part: Index
     label_summary: LabelSummary
     terms: Terms
     ledger: Ledger | None = None
@@ -109,7 +109,7 @@ class RowRelease(TermsMixin):
         return RowRelease, tuple(fields.values())
 
     @property
-    def weight(self) -> NDArray[np.float64]:
+    def weight(self) -> Array:
         """Sample weights for a learner, 1 on average; noisier labels have smaller ones."""
         weight = 1 / (self.noise + self.label_summary.variance / 2)
         return np.asarray(weight / weight.mean())
@@ -204,5 +204,5 @@ class RowRelease(TermsMixin):
         return True
 
 
-def _digest(array: NDArray[Any]) -> str:
+def _digest(array: Numbers) -> str:
     return hashlib.sha256(array_bytes(array)).hexdigest()

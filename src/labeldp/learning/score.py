@@ -326,14 +326,14 @@ def fit_and_measure(
     y: Any,
     labels: Array,
     plan: HeldOutPlan,
-    random_state: RandomState,
+    source: WordSource,
     scope: Scope,
 ) -> tuple[Any, Risk]:
     """Fit a private regressor to most rows, and measure its error on the others, as a plan says.
 
     ``labels`` are those of y, checked, and ``scope`` that of all rows, which a ledger has admitted.
     """
-    regressor, source = final_step(model), resolve_source(random_state)
+    regressor = final_step(model)
     ledger, fit_epsilon = regressor._get_ledger(), Epsilon(regressor.epsilon).exact
     people = person_codes(scope)
     split = Split.of(_draw_seed(source), labels.size, plan.rows, people)

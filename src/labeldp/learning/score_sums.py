@@ -18,7 +18,7 @@ from labeldp._values import Array, Interval, Sums
 from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.numbers import number
 from labeldp.accounts.scope import Scope
-from labeldp.accounts.scores import Figure, describe_figures
+from labeldp.accounts.scores import Figure, list_figures
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import ParameterError
 from labeldp.learning.quality import Risk
@@ -220,8 +220,8 @@ class ScorePlan(HeldOutPlan):
         """
         figures = self._figures_of(0.1 * math.sqrt(2 / math.pi), 0.01)
         del figures["mse"]
-        texts = ", ".join(f"{name} {text}" for name, text in describe_figures(figures).items())
-        return f"A score of {self._size} would show errors of a tenth of the bounds' width as: {texts}."
+        expected = list_figures(figures)
+        return f"A score of {self._size} would show errors of a tenth of the bounds' width as: {expected}."
 
     @property
     def _size(self) -> str:

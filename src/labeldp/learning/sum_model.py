@@ -95,25 +95,23 @@ class SumModel:
     def unmeasured(cls, table: FeatureTable) -> SumModel:
         """Return a constant, the middle of the bounds: nothing is measured of all labels."""
         half = FREE_SUMMARY.variance / 2
-        return cls(
-            table=table,
-            limits=FREE_SUMMARY.limits,
-            linear=Posterior.constant(table.public.size, FREE_SUMMARY.middle, half, half),
-            residual_variance=half,
-            error=FREE_SUMMARY.variance,
-            start=np.full(table.rows, FREE_SUMMARY.middle),
-        )
+        return cls._constant(table, FREE_SUMMARY.limits, half, half)
 
     @classmethod
     def before_sums(cls, table: FeatureTable, limits: Limits) -> SumModel:
         """Return a constant, the middle of the range, with the variances that are expected of the blocks."""
         strengths = _FIRST_STRENGTHS * limits.width**2
         signal, residual = float(strengths.sum()), _FIRST_RESIDUAL_VARIANCE * limits.width**2
-        linear = Posterior.constant(table.public.size, limits.middle, signal, residual)
+        model = cls._constant(table, limits, signal, residual)
+        return replace(model, linear=replace(model.linear, block_variances=tuple(strengths)))
+
+    @classmethod
+    def _constant(cls, table: FeatureTable, limits: Limits, signal: float, residual: float) -> SumModel:
+        """Return the middle of the limits, with variances that features explain, and that they do not."""
         return cls(
             table=table,
             limits=limits,
-            linear=replace(linear, block_variances=tuple(strengths)),
+            linear=Posterior.constant(table.public.size, limits.middle, signal, residual),
             residual_variance=residual,
             error=signal + residual,
             start=np.full(table.rows, limits.middle),
@@ -250,14 +248,14 @@ def release_sums(
     Under local trust nothing is computed from all labels, and nothing is released here. Of rows that update an
     earlier fit, sums of residuals are released.
     """
-    if earlier is None and not plan.for_sums:
-        return SumModel.unmeasured(table)
-    if earlier is None:
-        announce("range")
-        limits = find_range(access, UNIT)
-    announce("sums")
     if earlier is not None:
+        announce("sums")
         return update_sums(table, access, earlier)
+    if not plan.for_sums:
+        return SumModel.unmeasured(table)
+    announce("range")
+    limits = find_range(access, UNIT)
+    announce("sums")
     if limits is None or not table.spectrum.any():  # residuals would be clipped for features that are none
         return fit_mean(table, Limits(*(limits or UNIT)), access)
     return fit_sums(table, Limits(*limits), access, plan.labels_share)

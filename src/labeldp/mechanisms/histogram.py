@@ -12,13 +12,18 @@ from labeldp._values import Array, Bounds, Interval, parse_numbers
 from labeldp.errors import MissingExtraError, ParameterError, Setting, describe
 
 
-def density_axes(xlabel: str) -> Any:
-    """Return Matplotlib axes for densities."""
+def new_figure(**options: Any) -> Any:
+    """Return a Matplotlib figure."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
     except ImportError:
         raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
-    axes = Figure(layout="constrained").subplots()
+    return Figure(layout="constrained", **options)
+
+
+def density_axes(xlabel: str) -> Any:
+    """Return Matplotlib axes for densities."""
+    axes = new_figure().subplots()
     axes.set(xlabel=xlabel, ylabel="density")
     return axes
 

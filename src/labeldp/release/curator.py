@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
@@ -98,9 +97,9 @@ def adaptive_histogram(access: LabelAccess, epsilon: Fraction, bounds: Interval)
     The bounds stay the same. Bins are fine where noisy counts show labels, and wide elsewhere.
     """
     cells, rows, earlier = Cells(bounds, FINE), access.rows, access.remaining
-    location = _locate(access, cells, epsilon)
+    first, last = _locate(access, cells, epsilon)
     remaining = epsilon - (earlier - access.remaining)
-    edges = _bin_edges(location, FINE, rows * float(remaining))
+    edges = _bin_edges(first, last, rows * float(remaining))
     query = BinCounts(cells, tuple(edges[:-1].tolist()), "counts of labels in bins about where they lie")
     counts = access.measure(query, remaining)
     deviation = math.sqrt(counts.noise.noise.variance())
@@ -112,18 +111,11 @@ def adaptive_histogram(access: LabelAccess, epsilon: Fraction, bounds: Interval)
 # ---- place and scale ----------------------------------------------------------------------------------
 
 
-class Location(NamedTuple):
-    """The fine cells between which most labels lie."""
-
-    first: int
-    last: int
-
-
-def _locate(access: LabelAccess, cells: Cells, epsilon: Fraction) -> Location:
-    """Return the location of most labels; all cells where the bounds are about right, or rows are few."""
-    rows = access.rows
+def _locate(access: LabelAccess, cells: Cells, epsilon: Fraction) -> tuple[int, int]:
+    """Return the fine cells between which most labels lie; all where bounds are about right, or rows are few."""
+    rows, all_cells = access.rows, (0, cells.number)
     if rows * epsilon < MIN_BUDGET_SEARCH:
-        return Location(0, cells.number)
+        return all_cells
     cost = _cost(epsilon, rows, STEP_SHARE, STEP_BUDGET)
 
     def is_filled(level: int) -> bool:
@@ -133,12 +125,12 @@ def _locate(access: LabelAccess, cells: Cells, epsilon: Fraction) -> Location:
 
     level = narrowest_level(is_filled, 0, MAX_LEVEL)
     if level <= 1:
-        return Location(0, cells.number)
+        return all_cells
     halves = BinCounts.equal(cells, 2 << level, "counts of labels in halves of windows")
     noisy = access.measure(halves, _cost(epsilon, rows, PLACE_SHARE, PLACE_BUDGET)).values
     half = cells.number >> (level + 1)
     middle = half * (1 + int(np.argmax(noisy[1:] + noisy[:-1])))
-    return Location(max(0, middle - 2 * half), min(cells.number, middle + 2 * half))
+    return max(0, middle - 2 * half), min(cells.number, middle + 2 * half)
 
 
 def _cost(epsilon: Fraction, rows: int, share: float, budget: float) -> Fraction:
@@ -146,17 +138,16 @@ def _cost(epsilon: Fraction, rows: int, share: float, budget: float) -> Fraction
     return Fraction(f"{min(share * float(epsilon), budget / rows):.4g}")
 
 
-def _bin_edges(location: Location, cells: int, budget: float) -> Counts:
-    """Return edges of equal bins in the location, and on either side of bins that double in width.
+def _bin_edges(first: int, last: int, budget: float) -> Counts:
+    """Return edges of equal bins between two fine cells, and on either side of bins that double in width.
 
     The number of equal bins follows from rows · ε: noise in them adds up, and wide ones hide where labels lie.
     """
-    first, last = location
     bins = 8 << _nearest_power(math.sqrt(budget) / 20, 7)
     middle, half_width = (first + last) / 2, (last - first) / 2
     distances = half_width * 2.0 ** np.arange(1, 20)
-    outer = np.clip(np.concatenate([middle - distances, middle + distances]), 0, cells)
-    edges = np.concatenate([np.linspace(first, last, bins + 1), outer, [0, cells]])
+    outer = np.clip(np.concatenate([middle - distances, middle + distances]), 0, FINE)
+    edges = np.concatenate([np.linspace(first, last, bins + 1), outer, [0, FINE]])
     return np.unique(np.rint(edges).astype(np.int64))
 
 

@@ -203,6 +203,12 @@ class Request:
         return request
 
     @property
+    def may_use_features(self) -> bool:
+        """True if labels may come from a model of features: no option is for a mechanism alone."""
+        has_default = self.mechanism == "auto" and self.prior is None and self.epsilon_prior is None
+        return has_default and self.purpose == "training" and self.trust == "curator"
+
+    @property
     def charge_note(self) -> str:
         """The text of a charge behind the name of its labels: none."""
         return ""

@@ -74,7 +74,7 @@ def collect_rows(frame: DataFrame, rows: int, row_limit: int) -> tuple[Array, Ar
     order = np.argsort(hashes)
     if (np.diff(hashes[order]) == 0).any() or (rows <= row_limit and order.size != rows):
         raise DataError("rows share an id, or the table changed while it was read")
-    return feature_table(table, 2)[order], floats(table.column(0))[order]
+    return feature_table(table)[order], floats(table.column(0))[order]
 
 
 def releaser(mechanism: Mechanism, sealed: SealedSecret, *, debiased: bool) -> Releaser:
@@ -99,9 +99,9 @@ def floats(values: Any) -> Array:
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def feature_table(batch: Any, start: int) -> Array:
-    """Return the columns from ``start`` on as numbers."""
-    return np.column_stack([floats(values) for values in batch.columns[start:]])
+def feature_table(batch: Any) -> Array:
+    """Return the features of rows (label, id, features) as numbers."""
+    return np.column_stack([floats(values) for values in batch.columns[2:]])
 
 
 def array_ids(values: Any) -> Ids:

@@ -7,6 +7,8 @@ from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
+from labeldp.mechanisms.histogram import new_figure
+
 LONG_FIGURE = 1e6
 """Figures from this one on leave room for few ticks."""
 
@@ -21,10 +23,9 @@ def draw(plot: Callable[[Any], object], height: float) -> str:
     height : float
         In inches.
     """
-    from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
-    from matplotlib.ticker import MaxNLocator, ScalarFormatter  # noqa: PLC0415
+    figure, file = new_figure(figsize=(5.2, height)), io.BytesIO()
+    from matplotlib.ticker import MaxNLocator, ScalarFormatter  # noqa: PLC0415 (an extra)
 
-    figure, file = Figure(figsize=(5.2, height), layout="constrained"), io.BytesIO()
     axes = figure.subplots()
     plot(axes)
     for axis in (axes.xaxis, axes.yaxis):
