@@ -38,7 +38,7 @@ def test_without_privacy_the_better_of_a_linear_model_and_trees_is_shown():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (300, 3))
     for labels, best in ((2 + X @ [1.0, 0.5, 0.2], "Pipeline"), (np.sign(X[:, 0] * X[:, 1]), "HistGradient")):
-        rows = compared.HeldOutRows.split(X, labels)
+        rows = compared.JudgedRows.split(X, labels)
         assert type(rows.best_model()).__name__.startswith(best)
 
 

@@ -22,7 +22,7 @@ from labeldp.inference.margins import average_effects, joint_test
 from labeldp.inference.moments import Moments
 from labeldp.inference.solution import solve
 from labeldp.inference.variance_posterior import VarianceDistribution
-from labeldp.inference.weighted_sums import ClipWindow, People, PersonProducts, WeightedSums
+from labeldp.inference.weighted_sums import ClipWindow, PersonProducts, PersonRows, WeightedSums
 
 
 def survey(rows=4000, seed=0):
@@ -291,7 +291,7 @@ def test_intervals_cover_several_rows_of_a_person_where_people_are_known(known):
 @pytest.mark.parametrize("rows", [2, 5, 40])
 def test_one_label_moves_products_of_a_person_by_the_sensitivity_of_the_card_at_most(rows):
     """All at one end, and one label at either end: the farthest that a label moves the sum."""
-    people = People(np.zeros(rows, dtype=np.int64), rows)
+    people = PersonRows(np.zeros(rows, dtype=np.int64), rows)
     query = PersonProducts(ClipWindow(np.full(rows, 0.5), 0.5, 0.1), people)
     sums = [int(query.answer(np.r_[label, np.ones(rows - 1)])[0, 0]) for label in np.linspace(0, 1, 21)]
     assert 0.999 * 2**32 < max(sums) - min(sums) <= query.sensitivity <= 2**32

@@ -347,7 +347,7 @@ TYPED = {bool: bool, LabelBounds: list[str], Words: list[str], Formulas: list[st
 
 
 @dataclass(frozen=True, slots=True)
-class Declaration:
+class CommandOption:
     """An option: a parameter that is declared for Typer.
 
     Attributes
@@ -368,7 +368,7 @@ class Declaration:
     field: Field
 
     @classmethod
-    def of(cls, parameter: Parameter) -> Declaration:
+    def of(cls, parameter: Parameter) -> CommandOption:
         """Read the annotation of a parameter."""
         kind, info, *fields = get_args(parameter.annotation)
         kind = get_args(kind)[0] if NoneType in get_args(kind) else kind
@@ -427,7 +427,7 @@ def arguments(function: Callable[..., Any], typed: Mapping[str, Any]) -> dict[st
         elif typed[name] in (None, []):
             values[name] = parameter.default
         else:
-            values[name] = Declaration.of(parameter).read(typed[name])
+            values[name] = CommandOption.of(parameter).read(typed[name])
     return values
 
 
@@ -437,5 +437,5 @@ def _group(parameter: Parameter) -> FunctionType | None:
     return function if isinstance(function, FunctionType) else None
 
 
-OPTIONS = {parameter.name: Declaration.of(parameter) for parameter in parameters(collect_release_options)}
+OPTIONS = {parameter.name: CommandOption.of(parameter) for parameter in parameters(collect_release_options)}
 """All options by name: the first declaration of each. Commands add theirs."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from labeldp.accounts.budget import total_of
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.options import Declaration
+from labeldp.app.options import CommandOption
 from labeldp.app.typed_text import join_names
 from labeldp.errors import LabelDPError, Message, Setting
 
@@ -160,7 +160,7 @@ def as_field(setting: Setting) -> str:
     return f"“{field}” = “{_text(setting.value)}”"
 
 
-def _declaration(setting: Setting) -> Declaration | None:
+def _declaration(setting: Setting) -> CommandOption | None:
     """Return the option of a setting; None for a parameter that is no option."""
     from labeldp.app.cli import OPTIONS  # noqa: PLC0415 (commands declare options, and import this module)
 

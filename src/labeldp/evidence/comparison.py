@@ -204,7 +204,7 @@ def compare_table(
     labels = np.asarray(labels, np.float64)
     if labels.size < _MIN_ROWS:
         raise DataError(f"{labels.size} rows are too few to compare models on: give at least {_MIN_ROWS}")
-    rows = HeldOutRows.split(_encode(X), np.clip(labels, *bounds))
+    rows = JudgedRows.split(_encode(X), np.clip(labels, *bounds))
     steps = len(budgets) * (len(mechanisms) + repeats * len(REGRESSORS)) + 2
     done = count(1)
 
@@ -234,7 +234,7 @@ def _encode(X: Any) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldOutRows:
+class JudgedRows:
     """Features and labels, the rows to learn from, and the rows to judge by."""
 
     features: Array
@@ -272,7 +272,7 @@ class HeldOutRows:
 
 
 def _model_errors(
-    rows: HeldOutRows, bounds: Interval, budgets: Sequence[float], repeats: int, step: Callable[[], None]
+    rows: JudgedRows, bounds: Interval, budgets: Sequence[float], repeats: int, step: Callable[[], None]
 ) -> Figures:
     """Return the errors of private regressors, of a mean with noise, and of a model without privacy."""
     errors: Figures = {}

@@ -19,7 +19,7 @@ from labeldp.inference.design import Design, residuals
 from labeldp.inference.families import LOGIT, OLS, POISSON, Family
 from labeldp.inference.label_weights import WeightCandidates, integer_weights
 from labeldp.inference.square_weights import SquareWeights, choose_square_weights, sums_beside_squares
-from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT, ClipWindow, People, PersonProducts, WeightedSums
+from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT, ClipWindow, PersonProducts, PersonRows, WeightedSums
 from labeldp.learning.epsilon_split import Share
 from labeldp.learning.fit_plan import UNIT
 from labeldp.release.label_access import LabelAccess
@@ -58,12 +58,12 @@ class PairProducts(NamedTuple):
 
     Attributes
     ----------
-    people : People
+    people : PersonRows
     total : float
     noise_scale : float
     """
 
-    people: People
+    people: PersonRows
     total: float
     noise_scale: float
 
@@ -135,7 +135,7 @@ class Moments(NamedTuple):
 
 
 def measure(
-    candidates: WeightCandidates, access: LabelAccess, family: Family = OLS, people: People | None = None
+    candidates: WeightCandidates, access: LabelAccess, family: Family = OLS, people: PersonRows | None = None
 ) -> Moments:
     """Return the moments of labels, for all of the budget that is left, with weights for a family.
 
@@ -160,7 +160,7 @@ def measure(
     return Moments(design, weights, squares, *weights.measure(access, access.remaining), epsilon, pairs)
 
 
-def _measure_pairs(access: LabelAccess, window: ClipWindow, people: People) -> PairProducts:
+def _measure_pairs(access: LabelAccess, window: ClipWindow, people: PersonRows) -> PairProducts:
     """Return the products within people, for a part of the budget with which a correlation is seen."""
     rows_epsilon = _PAIRS_ROWS_EPSILON * window.half_width**2 / window.residual_variance
     epsilon = Share(_PAIRS_SHARE, rows_epsilon).of(access)

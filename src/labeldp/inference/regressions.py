@@ -27,7 +27,7 @@ from labeldp.inference.label_weights import WeightCandidates
 from labeldp.inference.moments import Moments, measure
 from labeldp.inference.regression_table import RegressionTable
 from labeldp.inference.released_moments import PrivateMoments
-from labeldp.inference.weighted_sums import People
+from labeldp.inference.weighted_sums import PersonRows
 from labeldp.learning.fit_plan import FitRequest, unit_labels
 from labeldp.learning.score import take_kept
 from labeldp.learning.threads import limit_libraries
@@ -162,7 +162,7 @@ def _pay_and_measure(
     charges = plan.pay(ledger, access)
     scope, people = request.scope, None
     if scope.people is not None and scope.rows_per_person > 1:
-        people = People(scope.people.codes, scope.rows_per_person)
+        people = PersonRows(scope.people.codes, scope.rows_per_person)
     with np.errstate(all="ignore"):  # strict settings of the user must not lose a release that is paid for
         moments = measure(candidates, access, family, people)
     return moments, state_terms(plan, charges, access, statistics=access.statistics)

@@ -192,7 +192,7 @@ class SideCounts(CountQuery):
         return np.where(above < DISTANCES.size, above, DISTANCES.size + below)
 
 
-class People(NamedTuple):
+class PersonRows(NamedTuple):
     """The person of each row.
 
     Attributes
@@ -218,11 +218,11 @@ class PersonProducts(Query):
     Attributes
     ----------
     window : ClipWindow
-    people : People
+    people : PersonRows
     """
 
     window: ClipWindow
-    people: People
+    people: PersonRows
     kind = "weighted sums"
     description = "products of distances of one person"
     size = 1

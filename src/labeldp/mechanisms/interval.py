@@ -58,7 +58,7 @@ def noise_weight(rows: int | None) -> float:
     return 1.0 if rows is None else min(1.0, DIMENSION / rows)
 
 
-class Intervals(NamedTuple):
+class CandidateIntervals(NamedTuple):
     """Candidate intervals on the range of a prior scaled to [0, 1], with E[(clip(y) − y)²] and q of each."""
 
     low: Array
@@ -106,7 +106,7 @@ class ClippingRisks:
         inside = np.array([(ends**power - starts**power) / power for power in (1, 2, 3)])
         return np.asarray(self._below[:, bin] + self._density[bin] * inside)
 
-    def between(self, ends: Array, i: Index, j: Index) -> Intervals:
+    def between(self, ends: Array, i: Index, j: Index) -> CandidateIntervals:
         """Return the intervals from ends[i] to ends[j]."""
         moments = self._moments_below(ends)
         low, high = ends[i], ends[j]
@@ -120,10 +120,10 @@ class ClippingRisks:
         spread += inner[2] - 2 * middle * inner[1]
         spread += middle**2 * inner[0]
         q = np.clip(spread / (high - low) ** 2, 0.0, 0.25)
-        return Intervals(low, high, np.maximum(bias, 0.0), q)
+        return CandidateIntervals(low, high, np.maximum(bias, 0.0), q)
 
     @cached_property
-    def candidates(self) -> Intervals:
+    def candidates(self) -> CandidateIntervals:
         """The intervals between any two candidate ends."""
         ends = self._ends()
         i, j = np.triu_indices(ends.size, 1)

@@ -28,7 +28,7 @@ from labeldp.app.cli.shell import (
     transliterate_output,
     warnings_as_status,
 )
-from labeldp.app.options import METAVARS, OPTIONS, TYPED, Declaration, arguments, parameters
+from labeldp.app.options import METAVARS, OPTIONS, TYPED, CommandOption, arguments, parameters
 
 EXIT_CODES = {
     0: "done",
@@ -131,7 +131,7 @@ def command(
                     _confirm_ledger(values["ledger"], values["out"] or values["update"], values["label"])
                 function(**values)
 
-        declared = [Declaration.of(parameter) for parameter in parameters(function)]
+        declared = [CommandOption.of(parameter) for parameter in parameters(function)]
         declared.sort(key=lambda option: option.default is not Parameter.empty)  # required ones come first in help
         for option in declared:
             OPTIONS.setdefault(option.name, option)
@@ -153,7 +153,7 @@ def _as_typed(words: Any) -> Any:
     return words
 
 
-def _text_parameter(option: Declaration) -> Parameter:
+def _text_parameter(option: CommandOption) -> Parameter:
     """Return an option for Typer, as text: None where it is not given."""
     info = copy(option.typer)
     info.metavar = info.metavar or METAVARS.get(option.type)

@@ -50,7 +50,7 @@ ENDINGS = {"mean": ".html", "model": "", "regression": ".html"}
 """Endings of files; that of a table is its source's."""
 
 
-class Forecast(NamedTuple):
+class ShownFigures(NamedTuple):
     """Figures of a preview for a release.
 
     Attributes
@@ -68,14 +68,14 @@ class Forecast(NamedTuple):
     target: str = ""
 
 
-SCORED = Forecast(("error a score shows", "model quality"), (1, 2), "score")
+SCORED = ShownFigures(("error a score shows", "model quality"), (1, 2), "score")
 
 FORECASTS = {
-    "statistics": Forecast(("one label", "mean of "), (0,)),
+    "statistics": ShownFigures(("one label", "mean of "), (0,)),
     "training": SCORED,
-    "mean": Forecast(("95 % interval",), (3,), "coefficient"),
+    "mean": ShownFigures(("95 % interval",), (3,), "coefficient"),
     "model": SCORED,
-    "regression": Forecast(("coefficient",), (3,), "coefficient"),
+    "regression": ShownFigures(("coefficient",), (3,), "coefficient"),
 }
 """Forecasts of kinds of release, and of tables by their purpose."""
 
