@@ -15,10 +15,10 @@ from labeldp.errors import MissingExtraError, ParameterError, Setting, describe
 def new_figure(**options: Any) -> Any:
     """Return a Matplotlib figure."""
     try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
+        import matplotlib.figure  # noqa: PLC0415 (an extra)
     except ImportError:
         raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
-    return Figure(layout="constrained", **options)
+    return matplotlib.figure.Figure(layout="constrained", **options)
 
 
 def density_axes(xlabel: str) -> Any:
