@@ -311,12 +311,12 @@ def has_charges(path: StrPath, label: str, *, is_named: bool = False) -> bool:
     Charges that name no column may be of any; they count unless ``is_named``.
     """
     texts = _descriptions(path)
-    return label in _columns_of(texts) or (not is_named and any(" of '" not in text for text in texts))
+    return label in charged_columns(texts) or (not is_named and any(" of '" not in text for text in texts))
 
 
 def private_columns(path: StrPath) -> set[str]:
     """Return the private columns that charges of a ledger name; of another file none."""
-    return _columns_of(_descriptions(path))
+    return charged_columns(_descriptions(path))
 
 
 def _descriptions(path: StrPath) -> list[str]:
@@ -331,7 +331,7 @@ def _descriptions(path: StrPath) -> list[str]:
         return []
 
 
-def _columns_of(descriptions: Iterable[str]) -> set[str]:
+def charged_columns(descriptions: Iterable[str]) -> set[str]:
     """Return the columns that descriptions end with, as Python writes their names."""
     names = set[str]()
     for text in descriptions:

@@ -60,6 +60,16 @@ def test_another_ledger_with_charges_is_named_before_the_charge(tmp_path, table)
     assert "For people whose labels" not in done, "charges of another column"
 
 
+@pytest.mark.filterwarnings("always:The ledger has charges")
+@pytest.mark.parametrize("drop", [[], ["--drop", "price"]])
+def test_a_public_column_with_charges_in_the_same_ledger_is_named(tmp_path, table, drop):
+    ledger = ["--ledger", tmp_path / "b.db", "--limit", 3]
+    warning = "The ledger has charges of 'price', and the output has it as it is"
+    assert warning not in flat(run(*order(table, tmp_path / "a.csv", *ledger)).stderr)
+    rooms = ["rooms" if word == "price" else word for word in order(table, tmp_path / "b.csv", *ledger)]
+    assert (warning in flat(run(*rooms, *drop).stderr)) == (not drop)
+
+
 @posix_only
 def test_ledgers_that_are_locked_or_no_files_are_not_waited_for(tmp_path, table):
     ldp.Ledger.open(tmp_path / "other.db").charge("labels", epsilon=1.0)
