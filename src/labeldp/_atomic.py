@@ -231,9 +231,7 @@ def _name_conflict(path: Path) -> ParameterError:
 
 
 @contextmanager
-def atomic_folder(
-    path: StrPath, *, check: Callable[[], None] = lambda: None, max_rights: int = 0o666
-) -> Iterator[Path]:
+def atomic_folder(path: StrPath, *, check: Callable[[], None] = lambda: None) -> Iterator[Path]:
     """Give a temporary folder beside ``path`` to write files to; it takes that name only if nothing goes wrong.
 
     A folder of that name is removed once the new one is in its place. No system call swaps two folders everywhere:
@@ -246,8 +244,6 @@ def atomic_folder(
     check : callable
         Raises if a folder that is there may not be removed; called at the last moment, because much can happen to
         a folder while another one is written.
-    max_rights : int
-        The most rights that its files get.
 
     Examples
     --------
@@ -263,7 +259,7 @@ def atomic_folder(
     draft.mkdir(0o777 if sys.platform == "win32" else 0o700)  # 0o700 would keep others out of it there, for good
     try:
         yield draft
-        rights = _rights(max_rights)
+        rights = _rights(0o666)
         for file in draft.iterdir():
             _flush(file)
             file.chmod(rights)

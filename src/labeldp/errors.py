@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Number
 from types import FrameType
@@ -363,6 +363,18 @@ def describe(value: object) -> str:
     ("'lokal'", '0', 'list')
     """
     return repr(value) if value is None or isinstance(value, str | Number | np.bool_) else type(value).__name__
+
+
+def list_first(items: Sequence[object], most: int) -> str:
+    """Return the first of some items, and the number of the others.
+
+    Examples
+    --------
+    >>> list_first([2, 3, 5, 7, 11], 3)
+    '2, 3, 5 and 2 more'
+    """
+    text = ", ".join(map(str, items[:most]))
+    return text if len(items) <= most else f"{text} and {len(items) - most:,} more"
 
 
 def _package_of(frame: FrameType) -> str:

@@ -15,7 +15,7 @@ from labeldp.app.card_check import verify_files
 from labeldp.app.regression import regress_file
 from labeldp.errors import ParameterError
 from labeldp.tables import paths
-from labeldp.tables.placement import OutputsAndCard
+from labeldp.tables.placement import OutputAndCard
 from tables.file_cases import meanwhile, refused, release
 
 ROWS = 300
@@ -79,7 +79,7 @@ def test_a_card_put_over_the_old_one_is_caught(monkeypatch):
         self.card.write_text(text)
         raise ZeroDivisionError
 
-    monkeypatch.setattr(OutputsAndCard, "put_card", careless)
+    monkeypatch.setattr(OutputAndCard, "put_card", careless)
     with pytest.raises(ZeroDivisionError):
         release("in.parquet", "out.parquet", force=True)
     assert not holds("out.parquet")

@@ -38,6 +38,7 @@ from labeldp.errors import (
     RepeatedReleaseWarning,
     Setting,
     is_called_from,
+    list_first,
     warn,
 )
 from labeldp.mechanisms.typed_data import plain
@@ -513,9 +514,10 @@ def note_other_ledgers(ledger: Ledger, files: Mapping[str, StrPath], label: str)
     ledgers = [name for name, path in candidates.items() if has_charges(path, label)]
     if not ledgers:
         return None
-    names = ", ".join(ledgers[:3]) + (f" and {len(ledgers) - 3} more" if len(ledgers) > 3 else "")
     has = "another ledger has" if len(ledgers) == 1 else "other ledgers have"
-    sentence = f"For people whose labels are in several ledgers, costs add up: {has} charges, {names}"
+    sentence = (
+        f"For people whose labels are in several ledgers, costs add up: {has} charges, {list_first(ledgers, 3)}"
+    )
     return Message(f"{sentence}. To charge it instead, give ", Setting("ledger", ledgers[0]))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 from unicodedata import category, is_normalized
 
-from labeldp.errors import ParameterError
+from labeldp.errors import ParameterError, list_first
 from labeldp.mechanisms.typed_data import Limit, at_most, optional
 
 MAX_SEGMENTS = 4096
@@ -74,5 +74,4 @@ class Segments:
         return cls(tuple(sorted(set(names))), partition)
 
     def __str__(self) -> str:
-        first = ", ".join(self.names[:3])
-        return first if len(self.names) <= 3 else f"{first} and {len(self.names) - 3} more"
+        return list_first(self.names, 3)

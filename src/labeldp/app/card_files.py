@@ -32,7 +32,9 @@ def read_card_file(path: Path) -> tuple[Path, str]:
     ...
     labeldp.errors.ParameterError: sales.csv.report.html is a report, and a report is not evidence: verify ...
     """
-    card = path if is_card_name(path.name) else next(filter(os.path.lexists, _cards_of(path)), path)
+    card, places = path, [path / "card.json", Path(f"{path}.card.json")]
+    if not is_card_name(path.name):
+        card = next(filter(os.path.lexists, places), path)
     if card == path and path.suffix == ".html":
         raise ParameterError(f"{path.name} is a report, and a report is not evidence: verify its card")
     if card.is_dir():
@@ -44,11 +46,6 @@ def read_card_file(path: Path) -> tuple[Path, str]:
         return card, data.decode()
     except UnicodeDecodeError:
         raise CardError(f"{card} is not a card: it is not text") from None
-
-
-def _cards_of(path: Path) -> list[Path]:
-    """Return where the card of a file or of a model's folder may be."""
-    return [path / "card.json", Path(f"{path}.card.json")]
 
 
 def cards_in(folder: Path) -> list[Path]:

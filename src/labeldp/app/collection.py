@@ -19,7 +19,7 @@ from labeldp.app.histogram_files import write_histogram
 from labeldp.app.inputs import Columns, Rows, encode_rows, read_rows, weakness_notes
 from labeldp.app.released_table import describe_file
 from labeldp.app.report import render_report, write_page
-from labeldp.errors import CardError, DataError, ParameterError, Setting, WeakModelWarning
+from labeldp.errors import CardError, DataError, ParameterError, Setting, WeakModelWarning, list_first
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.models import columns_text, model_folder, write_model
 from labeldp.mechanisms.base import Mechanism
@@ -28,7 +28,7 @@ from labeldp.tables.arrow import arrow
 from labeldp.tables.feature_encoder import TableEncoder
 from labeldp.tables.opening import table_header
 from labeldp.tables.paths import format_in, refuse_same
-from labeldp.tables.placement import OutputsAndCard
+from labeldp.tables.placement import OutputAndCard
 from labeldp.tables.writer import TableWriter
 
 
@@ -160,9 +160,8 @@ def _split_cards(rows: Rows, cards: dict[str, Mechanism], column: str) -> tuple[
     checksums = [f"sha256:{str(text).removeprefix('sha256:')}" for text in rows.public.column(column).to_pylist()]
     unknown = [row for row, checksum in enumerate(checksums, 1) if checksum not in cards]
     if unknown:
-        remaining = f" and {len(unknown) - 5:,} more" if len(unknown) > 5 else ""
         raise DataError(
-            f"row {', '.join(map(str, unknown[:5]))}{remaining}: the column {column!r} names none of the cards; "
+            f"row {list_first(unknown, 5)}: the column {column!r} names none of the cards; "
             "leave such rows out, or name their cards too"
         )
     return replace(rows, public=rows.public.drop_columns([column])), [cards[checksum] for checksum in checksums]
@@ -203,7 +202,7 @@ def _write_table(out: Path, job: FileJob, rows: Rows, reports: Reports) -> tuple
         )
     table = rows.public.append_column(job.labels[0], arrow().array(reports.labels))
     with (
-        OutputsAndCard(out, force=job.force) as placement,
+        OutputAndCard(out, force=job.force) as placement,
         TableWriter(out, table.schema, None, job.force, max_rights=rows.rights, reserved=True) as writer,
     ):
         for batch in table.to_batches():

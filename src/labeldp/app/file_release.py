@@ -44,7 +44,7 @@ from labeldp.tables.batches import MOST_SHUFFLED, draw_words, read_ahead, shuffl
 from labeldp.tables.hints import Identifiers
 from labeldp.tables.opening import TableInput, in_memory, label_names
 from labeldp.tables.paths import DELIMITERS, as_format, format_in, output_format
-from labeldp.tables.placement import OutputsAndCard
+from labeldp.tables.placement import OutputAndCard
 from labeldp.tables.tables import Table
 from labeldp.tables.writer import TableWriter
 
@@ -282,7 +282,7 @@ class _TableRelease:
         format = output_format(self.out, self.job.format)
         outputs = {"the output": self.out, "the card": f"{self.out}.card.json", "the model": self.save_model}
         self.job.refuse_same(outputs)
-        with OutputsAndCard(self.out, force=self.job.force) as placement:
+        with OutputAndCard(self.out, force=self.job.force) as placement:
             self.job.report("Opening")
             table = self._open_table()
             first = _FirstPass(self, table, format)
@@ -394,7 +394,7 @@ class _TableRelease:
 
     # ---- the table ----------------------------------------------------------------------------------------
 
-    def _write(self, first: _FirstPass, release: _PaidLabels, placement: OutputsAndCard) -> tuple[str, Terms]:
+    def _write(self, first: _FirstPass, release: _PaidLabels, placement: OutputAndCard) -> tuple[str, Terms]:
         """Write the rows with private labels, and put the card; return it, and the terms."""
         rows, writer = first.rows, first.writer
         released = _release_rows(rows, release, first.count)

@@ -76,7 +76,7 @@ def _draw_canaries(table: Table, label: str, labels: Array, drop: Sequence[str])
     pa, rows, words = arrow(), labels.size, resolve_source(None)
     names = [name for name in table.schema.names if name != label and name not in drop]
     table.refuse_lookalike(names)
-    public = read_columns(table, names, lambda _: None)
+    public = read_columns(table, names)
     columns = {name: pa.nulls(rows, table.schema.field(name).type) for name in drop}
     columns[label] = pa.array(labels)
     for name in public.column_names:
@@ -210,4 +210,4 @@ def _read_model_rows(
 
 def _column(table: Table, name: str) -> tuple[Array, Mask]:
     """Return the numbers of a column, and True for rows without one."""
-    return label_values(read_columns(table, [name], lambda _: None).column(name), allow_missing=True)
+    return label_values(read_columns(table, [name]).column(name), allow_missing=True)

@@ -25,7 +25,7 @@ from labeldp.inference.regression_table import RegressionTable
 from labeldp.inference.regressions import private_moments
 from labeldp.inference.released_moments import PrivateMoments
 from labeldp.inference.table_columns import side_by_side, stated_columns
-from labeldp.tables.placement import OutputsAndCard
+from labeldp.tables.placement import OutputAndCard
 
 REPORT = ".html"
 """The ending of reports."""
@@ -105,7 +105,7 @@ def regress_file(
     parse_choice(family, "family", list(FAMILIES))
     columns = _columns(formulas, weights, label)
     with job.declared(), charges_name(label), ExitStack() as stack:
-        outputs = {path: stack.enter_context(OutputsAndCard(path, force=job.force)) for path in paths}
+        outputs = {path: stack.enter_context(OutputAndCard(path, force=job.force)) for path in paths}
         is_mean_alone = formulas and not columns.features
         rows = read_rows(job, columns, complete=not is_mean_alone, bounds=bounds, option="on")
         job.report("Fitting")
@@ -134,7 +134,7 @@ def _columns(formulas: Sequence[str], weights: str | None, label: str) -> Column
 
 
 def _write_file(
-    path: Path, output: OutputsAndCard, tables: Sequence[RegressionTable], rights: int, ledger: Ledger
+    path: Path, output: OutputAndCard, tables: Sequence[RegressionTable], rights: int, ledger: Ledger
 ) -> None:
     """Write a report or tables alone, and the card."""
     card = _card(tables)
@@ -144,7 +144,7 @@ def _write_file(
         text = write_card_table(card, path.suffix)
     checksum = hashlib.sha256(text.encode()).hexdigest()
     output.put_card(_card(tables, files={path.name: checksum}), rights)
-    output.put_text(path, text, rights)
+    output.put_text(text, rights)
 
 
 def _parse_outputs(job: FileJob, out: StrPath | Sequence[StrPath]) -> list[Path]:

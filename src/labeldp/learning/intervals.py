@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,7 +17,7 @@ from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number, percent
 from labeldp.accounts.scope import RowOptions, Scope
-from labeldp.errors import ParameterError, warn
+from labeldp.errors import ParameterError, list_first, warn
 from labeldp.exact.word_sources import RandomState, SecureWords, WordSource, resolve_source
 from labeldp.learning.coverage_plan import CoveragePlan, fewest_rows, plan_coverage
 from labeldp.learning.fit_plan import LabelScale
@@ -165,9 +165,10 @@ class IntervalModel:
         if None in self.groups and unknown:
             raise ParameterError("intervals are the same for all rows: leave by out, or calibrate with by")
         if unknown:
+            groups = list_first([*map(repr, unknown)], _MOST_LISTED)
             raise ParameterError(
-                f"no interval is known to cover labels of {_list_names(unknown)}, a group without calibration "
-                "rows: leave these rows out, or calibrate with rows of the group"
+                f"no interval is known to cover labels of {groups}, a group without calibration rows: leave these "
+                "rows out, or calibrate with rows of the group"
             )
         return np.array([self.groups[name].half_width for name in names])[numbers]
 
@@ -210,12 +211,6 @@ class IntervalModel:
             return f"{rows}: the full bounds. Narrower ones need more rows, more ε, or less coverage."
         reach = self._describe_reach(group)
         return f"{rows}: {reach}; noise widens them by about {percent(group.widening)}."
-
-
-def _list_names(names: Sequence[Any]) -> str:
-    """Return the first of some names of groups."""
-    text = ", ".join(map(repr, names[:_MOST_LISTED]))
-    return text if len(names) <= _MOST_LISTED else f"{text} and {len(names) - _MOST_LISTED:,} more"
 
 
 def private_intervals(
@@ -320,7 +315,7 @@ def private_intervals(
     groups, cost = _calibrate(held_out, plans, scale, share, source)
     full = [name for name, group in groups.items() if group.full]
     if full:
-        where = "" if by is None else f" in {_list_names(full)}"
+        where = "" if by is None else f" in {list_first([*map(repr, full)], _MOST_LISTED)}"
         with suppress(UserWarning) if plans else nullcontext():  # as an error it must not lose paid intervals
             warn(
                 f"Intervals are the full bounds{where}: these rows and this ε show no narrower ones that cover "

@@ -116,10 +116,6 @@ class LengthScales:
     center: Array
     point: Array
 
-    def apply(self, table: FeatureTable) -> FeatureTable:
-        """Return a table of features with these length scales and strengths."""
-        return table.with_length_scales(self.values, self.strengths, self.log_prior_odds)
-
 
 def equal_length_scales(sources: int) -> Array:
     """Return equal length scales, the prior mean for sources that all matter."""

@@ -107,11 +107,6 @@ class Posterior:
     top_priors: Priors
     block_variances: tuple[float, ...] = (0.0,) * BLOCKS
 
-    @classmethod
-    def constant(cls, size: int, mean: float, signal_variance: float, residual_variance: float) -> Posterior:
-        """Return the model that predicts the mean for all rows."""
-        return cls(np.zeros(size, dtype=np.float32), mean, signal_variance, residual_variance, ())
-
     def predict(self, features: Small) -> Array:
         """Return predictions for rows of features."""
         return np.asarray(features @ self.weights + self.mean, dtype=np.float64)

@@ -111,7 +111,7 @@ class SumModel:
         return cls(
             table=table,
             limits=limits,
-            linear=Posterior.constant(table.public.size, limits.middle, signal, residual),
+            linear=Posterior(np.zeros(table.public.size, np.float32), limits.middle, signal, residual, ()),
             residual_variance=residual,
             error=signal + residual,
             start=np.full(table.rows, limits.middle),
@@ -219,7 +219,8 @@ class SumModel:
 
     def with_length_scales(self, length_scales: LengthScales) -> SumModel:
         """Return the same sums on features with these length scales."""
-        table = length_scales.apply(self.table)
+        learnt = length_scales.values, length_scales.strengths, length_scales.log_prior_odds
+        table = self.table.with_length_scales(*learnt)
         sums = with_length_scales(self.sums, table)
         return replace(self, sums=sums, table=table, length_scales=length_scales)
 

@@ -21,7 +21,7 @@ from labeldp.accounts.scope import Scope
 from labeldp.accounts.scores import Figure
 from labeldp.accounts.statistic import origins_of
 from labeldp.accounts.terms import REPORTS, Terms
-from labeldp.errors import LabelError, NotUnbiasedError, ParameterError, describe
+from labeldp.errors import LabelError, NotUnbiasedError, ParameterError, describe, list_first
 from labeldp.mechanisms.base import Mechanism, fingerprint, join_fingerprints, require_pure
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.deconvolution import deconvolve, label_likelihood
@@ -266,7 +266,6 @@ class Reports:
             is_wrong[rows] |= ~is_possible(self.values[rows], mechanism, debiased=False)
         wrong = (np.flatnonzero(is_wrong) + 1).tolist()
         if wrong:
-            hidden = f" and {len(wrong) - _SHOWN_ROWS:,} more" if len(wrong) > _SHOWN_ROWS else ""
             remedy = "leave such rows out"
             if _lack_digits(self.values):
                 remedy = (
@@ -274,7 +273,7 @@ class Reports:
                     "float64 with all digits"
                 )
             raise LabelError(
-                f"no answer gives the value in row {', '.join(map(str, wrong[:_SHOWN_ROWS]))}{hidden} with its "
+                f"no answer gives the value in row {list_first(wrong, _SHOWN_ROWS)} with its "
                 f"card: {remedy}, and check that no form sends true answers"
             )
 

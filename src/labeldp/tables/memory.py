@@ -41,7 +41,7 @@ def free_memory() -> int:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if sys.platform == "darwin" else _UNKNOWN
 
 
-def read_columns(table: Any, names: Sequence[str], count: Callable[[int], None]) -> Any:
+def read_columns(table: Any, names: Sequence[str], count: Callable[[int], None] = lambda _: None) -> Any:
     """Return some columns of an open table as one Arrow table; ``count`` is called with the rows so far.
 
     Raises

@@ -10,7 +10,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, combinations, product
 from pathlib import Path, PurePath
@@ -131,18 +131,14 @@ class Target:
 
 
 @contextmanager
-def reserve(*targets: Target) -> Iterator[None]:
-    """Refuse as `Target.refuse` does, and refuse all others that would write to these places during the block.
+def reserve(target: Target) -> Iterator[None]:
+    """Refuse as `Target.refuse` does, and refuse all others that would write to this place during the block.
 
     Entered before a charge, so that of two who write to one place at once only one pays. Paths are parsed.
     """
-    for target in targets:
-        _refuse_folder(Path(target.to))
-    with ExitStack() as stack:
-        for target in targets:
-            stack.enter_context(reserve_name(target.to))
-        for target in targets:
-            target.refuse_existing()  # now, as another may have been done just before
+    _refuse_folder(Path(target.to))
+    with reserve_name(target.to):
+        target.refuse_existing()  # now, as another may have been done just before
         yield
 
 
