@@ -31,7 +31,7 @@ Numbers = NDArray[Any]
 """Labels as they come: any type of real numbers."""
 Interval = tuple[float, float]
 Data = dict[str, Any]
-"""A JSON object."""
+"""Named values: a JSON object, or arguments of a function."""
 
 EPSILON_RANGE = (0.001, 20.0)
 """The budgets that every mechanism supports, with a proof within 0.1 % of ε."""

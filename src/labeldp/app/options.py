@@ -16,7 +16,7 @@ from typing import Annotated, Any, NewType, get_args
 
 from typer import Argument, Option
 
-from labeldp._values import Epsilon, LabelBounds, parse_positive
+from labeldp._values import Data, Epsilon, LabelBounds, parse_positive
 from labeldp.accounts.budget import Budget, parse_statement
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.typed_text import parse_amount, parse_count, parse_figure, split_names
@@ -302,12 +302,12 @@ def collect_release_options(
         Field("Why these bounds"),
     ] = None,
     dialect: DialectOptions,
-) -> dict[str, Any]:
+) -> Data:
     """Return the arguments that all functions take which release from a private table."""
     return locals()
 
 
-def collect_columns(features: Features = (), drop: Drop = (), categories: Categories = ()) -> dict[str, Any]:
+def collect_columns(features: Features = (), drop: Drop = (), categories: Categories = ()) -> Data:
     """Return the arguments that name columns to learn from."""
     return locals()
 
@@ -416,7 +416,7 @@ def parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
             yield from parameters(group)
 
 
-def arguments(function: Callable[..., Any], typed: Mapping[str, Any]) -> dict[str, Any]:
+def arguments(function: Callable[..., Any], typed: Mapping[str, Any]) -> Data:
     """Return the arguments of a function from the typed text of each option, or None."""
     values = dict[str, Any]()
     for name, parameter in signature(function, eval_str=True).parameters.items():

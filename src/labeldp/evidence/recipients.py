@@ -16,7 +16,7 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from labeldp._values import Array
+from labeldp._values import Array, Data
 from labeldp.accounts.ledger import Ledger
 from labeldp.evidence.survey import Survey, make_survey
 from labeldp.learning.label_release import privatize
@@ -72,7 +72,7 @@ class Recipients:
         -------
         Recipients
         """
-        how: dict[str, Any] = {"epsilon": epsilon, "bounds": survey.bounds}
+        how: Data = {"epsilon": epsilon, "bounds": survey.bounds}
         alone = privatize(survey.income, ledger=Ledger(), **how)
         release = privatize(survey.income, X=survey.features, ledger=Ledger(), **how)
         incomes = {

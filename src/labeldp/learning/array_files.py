@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._atomic import StrPath, open_regular
+from labeldp._values import Data
 from labeldp.errors import CardError, LabelDPError
 
 Arrays = dict[str, NDArray[Any]]
@@ -109,7 +110,7 @@ class ArraySchema:
                 arrays[name] = np.asarray(value).astype(spec.dtype)
         np.savez(path, allow_pickle=False, **arrays)
 
-    def read(self, path: StrPath, sizes: Mapping[str, tuple[int, int]]) -> dict[str, dict[str, Any]]:
+    def read(self, path: StrPath, sizes: Mapping[str, tuple[int, int]]) -> dict[str, Data]:
         """Return the attributes of each object in a file; those of an object without arrays are empty.
 
         Raises
@@ -117,7 +118,7 @@ class ArraySchema:
         CardError
             If an array is not as specified.
         """
-        objects: dict[str, dict[str, Any]] = {name.partition("_")[0]: {} for name in self.specs}
+        objects: dict[str, Data] = {name.partition("_")[0]: {} for name in self.specs}
         for name, array in read_arrays(path, self.specs, sizes, optional=self.optional).items():
             owner, _, attribute = name.partition("_")
             objects[owner][attribute] = array if array.ndim else array.item()

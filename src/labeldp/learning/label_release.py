@@ -16,7 +16,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from labeldp._values import Array, Index, Interval, as_fraction
+from labeldp._values import Array, Data, Index, Interval, as_fraction
 from labeldp.accounts.budget import declared, exact_sum
 from labeldp.accounts.ledger import Ledger, as_ledger, forget_labels, ledger_to_charge
 from labeldp.accounts.scope import RowOptions, Scope
@@ -322,7 +322,7 @@ def _announced_mean(request: Request, rows: int, remedies: str) -> Iterator[None
         yield
 
 
-def _shared(request: Request, ledger: Ledger | None, source: WordSource) -> dict[str, Any]:
+def _shared(request: Request, ledger: Ledger | None, source: WordSource) -> Data:
     """Return the parameters that both regressors have."""
     return {
         "epsilon": float(request.epsilon),
@@ -357,7 +357,7 @@ def _release_model(
         train = error.split.indices(person_codes(scope))[0]
     private = posterior_means(model, model.predict(X), residual, train).reshape(column.array.shape)
     terms = model.terms_
-    entries: dict[str, Any] = {
+    entries: Data = {
         "purpose": "training",
         "features": column_encoder(model).names if features is None else features,
         "residual_variance": residual,

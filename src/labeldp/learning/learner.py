@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from labeldp._values import Array, Mask
+from labeldp._values import Array, Data, Mask
 from labeldp.learning.ensemble import EarlierFit, Ensemble
 from labeldp.learning.feature_maps import Codes
 from labeldp.learning.features import FeatureTable
@@ -126,10 +125,10 @@ _FIT_ERROR = 0.1
 _MAX_NOISE_LARGE_TREES = 1.5
 """Trees are large if the variance of noise, over that of labels, is below this."""
 
-_LARGE_TREES: dict[str, Any] = {"leaves": 31, "rate": 0.06, "stages": (30, 60, 120, 250), "coarse": 1}
+_LARGE_TREES: Data = {"leaves": 31, "rate": 0.06, "stages": (30, 60, 120, 250), "coarse": 1}
 """Parameters of `Growth` for labels with little noise."""
 
-_SMALL_TREES: dict[str, Any] = {"leaves": 10, "rate": 0.1, "stages": (20, 40, 80, 160), "coarse": 3}
+_SMALL_TREES: Data = {"leaves": 10, "rate": 0.1, "stages": (20, 40, 80, 160), "coarse": 3}
 """Parameters of `Growth` for noisy labels."""
 
 _LEAF_PRECISION = 50

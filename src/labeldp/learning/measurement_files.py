@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from labeldp._atomic import StrPath
-from labeldp._values import Small
+from labeldp._values import Data, Small
 from labeldp.learning.array_files import ArraySchema, parse_specs
 from labeldp.learning.features import PublicFeatures
 from labeldp.learning.linear_gaussian import Observation
@@ -47,7 +46,7 @@ _MAX_ROWS = 1 << 26
 
 def save_measurements(measurements: Measurements, path: StrPath, *, keep_rows: bool) -> None:
     """Write measurements to a file; with ``keep_rows``, private labels with codes of the columns of their rows."""
-    objects: dict[str, Any] = {"fit": measurements, "sums": measurements.sums}
+    objects: Data = {"fit": measurements, "sums": measurements.sums}
     for labels in measurements.labels:
         objects["labels"] = replace(labels, gram=labels.gram[np.triu_indices(len(labels.gram))])
     if keep_rows:

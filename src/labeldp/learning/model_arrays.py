@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._atomic import StrPath
-from labeldp._values import Array
+from labeldp._values import Array, Data
 from labeldp.errors import CardError
 from labeldp.learning.array_files import ArraySchema, parse_specs
 from labeldp.learning.ensemble import Ensemble
@@ -204,7 +204,7 @@ def read_model_arrays(path: StrPath, numbers: int) -> tuple[PublicFeatures, Ense
     return public, Ensemble(linear, forest, blend["weight"], blend["rest"], blend["error"], summary)
 
 
-def _public_features(sources: SourceColumns, narrow: dict[str, Any], **arrays: Any) -> PublicFeatures:
+def _public_features(sources: SourceColumns, narrow: Data, **arrays: Any) -> PublicFeatures:
     """Return feature maps from their arrays, or refuse those that do not fit together."""
     quantities = arrays["center"].size - sources.levels.size
     public = PublicFeatures(

@@ -26,7 +26,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from labeldp._atomic import StrPath, as_path, atomic_folder, read_regular
-from labeldp._values import Array
+from labeldp._values import Array, Data
 from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.scope import RowOptions
@@ -172,7 +172,7 @@ def write_model(
         Whether private labels are kept with codes of the columns of their rows.
     """
     terms = model.terms_
-    entries: dict[str, Any] = {} if note is None else {"note": note}
+    entries: Data = {} if note is None else {"note": note}
     if quality is not None:
         if terms.fits:
             raise ParameterError("the card of a model that learnt on has no score: save it without quality")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
+from labeldp._values import Data
 from labeldp.accounts.budget import Budget, Charge, exact_sum
 from labeldp.accounts.scores import FAR_GROUP, Figure, list_figures
 from labeldp.accounts.statistic import Statistic
@@ -128,7 +128,7 @@ class Risk:
         """Return the meaning of ±: a mean squared error from clipped errors has no limit that always holds."""
         return _MEANING if "mae" in self.figures else _MEANING_CLIPPED
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Data:
         """Return the figures as plain data, for a card."""
         return {"rows": self.rows, "figures": {name: asdict(figure) for name, figure in self.figures.items()}}
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from labeldp._values import Array
+from labeldp._values import Array, Data
 from labeldp.accounts.explanation import SUMMARY, explain_labels
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.scope import Scope
@@ -255,7 +255,7 @@ class Release(TermsMixin):
             return self._only("summary").summary()
         return explain_labels(self.terms, self._contents()).text(SUMMARY)
 
-    def _contents(self) -> dict[str, tuple[Terms, dict[str, Any]]]:
+    def _contents(self) -> dict[str, tuple[Terms, Data]]:
         """Return the terms and entries of each column."""
         return {name: (column.terms, dict(column.entries)) for name, column in self.columns.items()}
 

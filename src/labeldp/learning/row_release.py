@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from labeldp._atomic import StrPath, atomic_file
-from labeldp._values import Array, Index, Numbers
+from labeldp._values import Array, Data, Index, Numbers
 from labeldp.accounts.accuracy import is_possible
 from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger
@@ -159,7 +159,7 @@ class RowRelease(TermsMixin):
         """
         text = str(read_arrays(path, _CARD, {}, skip_others=True)["card"])
         card = Card.parse(text)  # first: a later version may have other arrays
-        arrays: dict[str, Any] = read_arrays(path, _CARD | _ARRAYS, {"rows": (1, MAX_FILE)})
+        arrays: Data = read_arrays(path, _CARD | _ARRAYS, {"rows": (1, MAX_FILE)})
         del arrays["card"]
         if {name: _digest(array) for name, array in arrays.items()} != card.content.get("arrays"):
             raise CardError(

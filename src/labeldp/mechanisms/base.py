@@ -384,7 +384,7 @@ def _on_labels(function: Any, labels: ArrayLike) -> Array:
 
 
 @cache
-def _parameter_types(cls: type[Mechanism]) -> dict[str, Any]:
+def _parameter_types(cls: type[Mechanism]) -> Data:
     """Return the type that each parameter is declared as; None if a name in the types is unknown."""
     declared = {field.name: field.type for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
     module = dict(vars(sys.modules.get(cls.__module__, object)))
@@ -394,7 +394,7 @@ def _parameter_types(cls: type[Mechanism]) -> dict[str, Any]:
         return dict.fromkeys(declared)
 
 
-_KINDS: dict[str, Any] = {"epsilon": Epsilon, "delta": Delta, "bounds": Bounds, "interval": Bounds}
+_KINDS: Data = {"epsilon": Epsilon, "delta": Delta, "bounds": Bounds, "interval": Bounds}
 """Parameters that mean the same wherever they are named so."""
 
 

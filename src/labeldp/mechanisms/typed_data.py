@@ -244,7 +244,7 @@ _FORMS: dict[Any, Callable[[tuple[Any, ...], Any, str], Any]] = {
 
 
 @lru_cache(maxsize=256)
-def _schema(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
+def _schema(kind: Any) -> tuple[Data, frozenset[str]]:
     """Return the fields of a typed dictionary or of a dataclass with their types, and which may be missing.
 
     Fields with the metadata ``{"data": False}`` are left out. A field that may be missing is never None.

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from labeldp._values import Array, Interval, Numbers, parse_integer
+from labeldp._values import Array, Data, Interval, Numbers, parse_integer
 from labeldp.errors import ParameterError, Setting
 from labeldp.exact.proof import WORDS, Promise, exp_lower
 from labeldp.exact.table import TableChannel
@@ -259,7 +259,7 @@ def _solve(labels: Array, masses: Array, outputs: Array, epsilon: float) -> tupl
     return base / gain, added.reshape(rows, columns)
 
 
-def _constraints(labels: Array, outputs: Array, gain: float) -> dict[str, Any]:
+def _constraints(labels: Array, outputs: Array, gain: float) -> Data:
     """Return the constraints on τ and s: rows sum to 1 and average to their labels, and s is at most τ."""
     from scipy import sparse  # noqa: PLC0415 (slow to import)
 

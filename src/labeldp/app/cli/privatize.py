@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from labeldp._values import parse_integer
+from labeldp._values import Data, parse_integer
 from labeldp.accounts.ledger import ledger_notes
 from labeldp.app.cli.commands import command
 from labeldp.app.cli.own_mechanisms import import_modules
@@ -61,7 +61,7 @@ def collect_mechanism_options(
         ),
         Field("Draw each value by itself, without a model of the other columns"),
     ] = True,
-) -> dict[str, Any]:
+) -> Data:
     """Return the arguments that say how labels are randomised."""
     return locals()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -18,6 +17,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
+from labeldp._values import Data
 from labeldp.app import report
 from labeldp.app.page import budget_step, handover_step, release_step, releases, table_step
 from labeldp.app.page.forms import explain
@@ -29,7 +29,7 @@ from labeldp.app.sentences import EXPLAINED
 MAX_FIELDS = 100_000
 """The most fields of a form: a table of many columns has some for each."""
 
-STEPS: dict[str, tuple[Callable[..., str], Callable[[Site, Unfinished], dict[str, Any] | str]]] = {
+STEPS: dict[str, tuple[Callable[..., str], Callable[[Site, Unfinished], Data | str]]] = {
     "table": (table_step.take_table, table_step.table_values),
     "column": (table_step.take_column, table_step.column_values),
     "budget": (budget_step.take_budget, budget_step.budget_values),

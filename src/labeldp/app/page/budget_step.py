@@ -10,6 +10,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
+from labeldp._values import Data
 from labeldp.accounts.budget import Budget, group_budget, refuse_overspend, total_of
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.ledger_file import has_charges
@@ -113,7 +114,7 @@ def take_budget(site: Site, unfinished: Unfinished, form: FormData, problems: di
     return unfinished.at("release" if unfinished.request else "budget")
 
 
-def budget_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
+def budget_values(site: Site, unfinished: Unfinished) -> Data | str:
     """Return the forecast for the typed ε, and the charges of the named ledger."""
     if unfinished.options is None:
         return unfinished.at("column")
@@ -132,7 +133,7 @@ def figures_page(request: Request) -> Response:
         return show(request, "choices", unfinished=unfinished, problems=problems, **figures)
 
 
-def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems: dict[str, str]) -> dict[str, Any]:
+def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems: dict[str, str]) -> Data:
     """Return the forecast for the ε of a form, and all costs with it; for an example without one."""
     options = parse_fields(["epsilon", "score", "limit", "segment", "target_error", "target", "purpose"], form, {})
     kind = str(form.get("kind"))
@@ -250,7 +251,7 @@ def _parse(
     return None if problems else release
 
 
-def _choose_columns(unfinished: Unfinished, form: FormData, kind: str, options: dict[str, Any]) -> None:
+def _choose_columns(unfinished: Unfinished, form: FormData, kind: str, options: Data) -> None:
     """Add the options of public columns for a kind of release, and refuse gaps that a regression cannot have."""
     columns = unfinished.overview.columns if unfinished.overview else {}
     if kind != "table":

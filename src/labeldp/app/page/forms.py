@@ -12,6 +12,7 @@ from typing import Any
 
 from starlette.datastructures import ImmutableMultiDict
 
+from labeldp._values import Data
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.cli import OPTIONS
 from labeldp.app.sentences import EXPLAINED, as_field, explain_charges, explain_error
@@ -55,9 +56,7 @@ def collect_problem(problems: dict[str, str], field: str, fields: Collection[str
         problems[option if option in fields else field] = explain(error)
 
 
-def parse_fields(
-    names: Iterable[str], form: Form, problems: dict[str, str], decimals: str = ".,"
-) -> dict[str, Any]:
+def parse_fields(names: Iterable[str], form: Form, problems: dict[str, str], decimals: str = ".,") -> Data:
     """Return the values of options, by name; those that are wrong are left out, and noted as problems.
 
     Bounds are written as the table is: their decimal mark is one of ``decimals``.

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from labeldp._atomic import atomic_file
+from labeldp._values import Data
 from labeldp.accounts.budget import total_of
 from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger, note_other_ledgers
@@ -69,7 +70,7 @@ def take_release(site: Site, unfinished: Unfinished, form: FormData, problems: d
     return unfinished.at("release")
 
 
-def release_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
+def release_values(site: Site, unfinished: Unfinished) -> Data | str:
     """Return the request and its cost; the work, once it began; and its result."""
     release, work = unfinished.request, unfinished.release
     if release is None or unfinished.overview is None:
@@ -92,7 +93,7 @@ def release_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
     }
 
 
-def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, work: Work) -> dict[str, Any]:
+def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, work: Work) -> Data:
     """Release as the command of this kind does; return the values of its page, all of which can be shared."""
     kind, out = release.kind, release.out
     result: Any = COMMANDS[kind](release.source, out, **release.options, ledger=ledger, progress=work.progress)

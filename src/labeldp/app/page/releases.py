@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from labeldp._values import Data
 from labeldp.accounts.budget import missing_charges, rounded_up
 from labeldp.accounts.card import Card
 from labeldp.accounts.explanation import private_column
@@ -145,7 +145,7 @@ def card_page(request: Request) -> Response:
     released = folder.released_tables()
     sources = [table for table in tables if table not in released]
     tables = tables if path.name == "card.json" else []
-    values: dict[str, Any] = {"explanation": explanation, "tables": tables, "sources": sources}
+    values: Data = {"explanation": explanation, "tables": tables, "sources": sources}
     return show(request, "card", name=name, result=result, problems=problems, **values)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from starlette.datastructures import FormData, UploadFile
@@ -13,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from labeldp._atomic import atomic_file
-from labeldp._values import parse_integer
+from labeldp._values import Data, parse_integer
 from labeldp.accounts.cells import as_csv
 from labeldp.app.page.forms import collect_problem, parse_fields
 from labeldp.app.page.site import Site, go, show, site_of
@@ -114,7 +113,7 @@ def _without_titles(source: Path) -> Unfinished:
 # ---- the table ----------------------------------------------------------------------------------------------
 
 
-def table_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
+def table_values(site: Site, unfinished: Unfinished) -> Data | str:
     """Return the columns, and, once a private one is chosen, an overview of the table and hints."""
     work = unfinished.reading
     state = work.state if work else "ready"  # once: the thread may end while the page is rendered
@@ -191,7 +190,7 @@ def _dialect(unfinished: Unfinished, form: FormData) -> Dialect:
 # ---- the private column -------------------------------------------------------------------------------------
 
 
-def column_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
+def column_values(site: Site, unfinished: Unfinished) -> Data | str:
     """Return the values of the page of bounds, once the table is read."""
     return unfinished.at("table") if unfinished.overview is None else {"seen": unfinished.overview}
 

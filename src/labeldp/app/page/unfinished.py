@@ -17,7 +17,7 @@ from typing import Any
 from starlette.datastructures import FormData
 from starlette.requests import Request
 
-from labeldp._values import as_fraction
+from labeldp._values import Data, as_fraction
 from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.scope import Scope
@@ -63,7 +63,7 @@ class ReleaseRequest:
     out: Path
     ledger: Path
     limit: float | None
-    options: dict[str, Any]
+    options: Data
     id: str = field(default_factory=new_id)
 
     @property
@@ -114,7 +114,7 @@ class Unfinished:
     problems: dict[str, dict[str, str]] = field(default_factory=dict)
     is_chosen: bool = False
     reading: Work | None = None
-    options: dict[str, Any] | None = None
+    options: Data | None = None
     request: ReleaseRequest | None = None
     release: Work | None = None
     id: str = field(default_factory=new_id)
