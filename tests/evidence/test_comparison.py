@@ -18,7 +18,7 @@ def test_the_error_of_a_label_is_what_a_release_really_has(name):
     with pytest.warns(ldp.InsecureRandomnessWarning):
         release = ldp.privatize(labels, epsilon=1.0, bounds=(0, 5), **how, random_state=0)
     private = release.labels
-    assert math.sqrt(np.mean((private - labels) ** 2)) == pytest.approx(stated, rel=0.1)
+    assert math.sqrt(np.mean((private - labels) ** 2)) == pytest.approx(stated.value, rel=0.1)
     assert is_unbiased == (name != "rr-on-bins")
 
 
@@ -30,7 +30,7 @@ def test_models_are_judged_on_rows_that_they_did_not_see():
     spread = math.sqrt(25 / 12)
     assert (result.trained, result.judged) == (300, 100)
     # The root mean square of 100 even residuals varies by 4.5 %: 0.75 of it is 5.5 standard errors away, 4e-8.
-    assert min(result.figures["model"].values()) > 0.75 * spread
+    assert min(error.value for error in result.figures["model"].values()) > 0.75 * spread
     assert len(result.notes()) == 2
 
 

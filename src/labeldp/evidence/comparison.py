@@ -25,6 +25,7 @@ from labeldp._values import Array, Data, Index, Interval, as_fraction
 from labeldp.accounts.accuracy import noise_and_bias
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
+from labeldp.accounts.scores import Figure
 from labeldp.errors import DataError, ParameterError, Setting, WeakModelWarning
 from labeldp.evidence.curves import draw_comparison
 from labeldp.exact.word_sources import resolve_source
@@ -55,31 +56,22 @@ _MIN_ROWS = 40
 _DRAWS = 3
 """Priors to average over."""
 
-Figures = dict[tuple[str, float], "Estimate"]
+Figures = dict[tuple[str, float], Figure]
 """Errors by name and ε."""
 
 
-class Estimate(float):
-    """A figure, and its standard error where it has one.
+def _describe(figure: Figure) -> str:
+    """Return a figure with its standard error, where that shows in three digits.
 
     Examples
     --------
-    >>> print(Estimate(15943.2, 103.7), Estimate(0.51234, 0.0021), Estimate(851.3, 0.0024), sep="; ")
-    15,900 ± 100; 0.512 ± 0.0021; 851
+    >>> print(_describe(Figure(15943.2, 103.7)), _describe(Figure(0.51234, 0.0021)), sep="; ")
+    15,900 ± 100; 0.512 ± 0.0021
+    >>> _describe(Figure(851.3, 0.0024))
+    '851'
     """
-
-    __slots__ = ("standard_error",)
-    standard_error: float
-
-    def __new__(cls, value: float, standard_error: float = 0.0) -> Self:
-        """Return the figure."""
-        self = super().__new__(cls, value)
-        self.standard_error = standard_error
-        return self
-
-    def __str__(self) -> str:
-        shows = self.standard_error > 1e-4 * abs(self)  # in three digits
-        return number(self, 3) + (f" ± {number(self.standard_error, 2)}" if shows else "")
+    shows = figure.standard_error > 1e-4 * abs(figure.value)
+    return number(figure.value, 3) + (f" ± {number(figure.standard_error, 2)}" if shows else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +85,7 @@ class Comparison:
     trained, judged : int
         Rows that models learnt from, and rows held out.
     figures : dict
-        Typical errors by name and ε, as `Estimate`. Under "label", those of one private label of each mechanism.
+        Typical errors by name and ε, as `Figure`. Under "label", those of one private label of each mechanism.
         Under "model", those on held-out labels of both regressors (the mean of several fits, each with noise of
         its own), of the "private constant" and of a model that is "not private". The standard error of a
         model's error is by the choice of rows and, with two fits or more, by their noise.
@@ -106,7 +98,7 @@ class Comparison:
     >>> from labeldp.evidence.comparison import compare_table
     >>> x = np.linspace(-1, 1, 200)
     >>> comparison = compare_table(x[:, None], 2 + x, (0, 5), budgets=[8.0], mechanisms=["laplace", "rp"])
-    >>> comparison.figures["label"]["rp", 8.0] < comparison.figures["label"]["laplace", 8.0]
+    >>> comparison.figures["label"]["rp", 8.0].value < comparison.figures["label"]["laplace", 8.0].value
     True
     >>> comparison.table("model")[0]
     ['labels released', '...']
@@ -123,7 +115,7 @@ class Comparison:
         figures = self.figures[of]
         lines: dict[str, list[str]] = {}
         for (name, _), error in figures.items():
-            lines.setdefault(name, [name]).append(str(error))
+            lines.setdefault(name, [name]).append(_describe(error))
         return list(lines.values())
 
     def records(self) -> list[Data]:
@@ -131,9 +123,8 @@ class Comparison:
         records = []
         for of, figures in self.figures.items():
             for (name, epsilon), error in figures.items():
-                record: Data = {"of": of, "name": name, "epsilon": epsilon, "error": float(error)}
-                record["standard_error"] = error.standard_error
-                records.append(record)
+                record: Data = {"of": of, "name": name, "epsilon": epsilon, "error": error.value}
+                records.append({**record, "standard_error": error.standard_error})
         return records
 
     def notes(self) -> list[str]:
@@ -148,7 +139,7 @@ class Comparison:
                 "out: do not learn from them."
             )
         models = self.figures["model"]
-        if models[NOT_PRIVATE, self.budgets[0]] > 0.98 * models[CONSTANT, max(self.budgets)]:
+        if models[NOT_PRIVATE, self.budgets[0]].value > 0.98 * models[CONSTANT, max(self.budgets)].value:
             notes.append(
                 "Even without privacy the features hardly predict this label: no ε will change that. Release a "
                 "mean or a histogram instead, or find better features."
@@ -258,7 +249,7 @@ class JudgedRows:
         scores = [cross_val_score(model, X, y, scoring="neg_mean_squared_error").mean() for model in models]
         return models[int(np.argmax(scores))]
 
-    def error(self, model: Any) -> Estimate:
+    def error(self, model: Any) -> Figure:
         """Return a model's typical error on held-out rows; its standard error is by the choice of these rows."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", WeakModelWarning)  # the comparison shows how weak a model is
@@ -266,9 +257,9 @@ class JudgedRows:
         squares = (model.predict(self.features[self.test]) - self.labels[self.test]) ** 2
         typical = math.sqrt(float(squares.mean()))
         if not typical:
-            return Estimate(0.0)
+            return Figure(0.0, 0.0)
         error_of_mean = float(squares.std()) / math.sqrt(self.test.size)
-        return Estimate(typical, error_of_mean / (2 * typical))
+        return Figure(typical, error_of_mean / (2 * typical))
 
 
 def _model_errors(
@@ -289,16 +280,18 @@ def _model_errors(
     step()
     for epsilon in budgets:
         variance = mean_variance(as_fraction(epsilon), rows.train.size, bounds)
-        errors[CONSTANT, epsilon] = Estimate(math.hypot(constant, math.sqrt(variance)), constant.standard_error)
+        error = math.hypot(constant.value, math.sqrt(variance))
+        errors[CONSTANT, epsilon] = Figure(error, constant.standard_error)
         errors[NOT_PRIVATE, epsilon] = not_private
     return errors
 
 
-def _mean(fits: list[Estimate]) -> Estimate:
+def _mean(fits: list[Figure]) -> Figure:
     """Return the mean error of repeated fits; its standard error is by their noise and by the choice of rows."""
-    by_noise = _standard_deviation(fits) / math.sqrt(len(fits))
+    errors = [fit.value for fit in fits]
+    by_noise = _standard_deviation(errors) / math.sqrt(len(fits))
     by_rows = float(np.mean([fit.standard_error for fit in fits]))
-    return Estimate(float(np.mean(fits)), math.hypot(by_noise, by_rows))
+    return Figure(float(np.mean(errors)), math.hypot(by_noise, by_rows))
 
 
 def _standard_deviation(values: Sequence[float]) -> float:
@@ -322,7 +315,7 @@ def _designs(name: str, labels: Array, bounds: Interval, epsilon: float, delta: 
 
 def label_error(
     name: str, labels: Array, bounds: Interval, epsilon: float, delta: float = 0.0
-) -> tuple[Estimate, bool]:
+) -> tuple[Figure, bool]:
     """Return the typical error of one private label, by a mechanism's counts, and whether it is unbiased.
 
     The error is exact, but where a prior is needed: that takes its part of ε and has its noise, so this averages
@@ -344,7 +337,7 @@ def label_error(
     >>> import numpy as np
     >>> from labeldp.evidence.comparison import label_error
     >>> even = np.linspace(0, 5, 2000)
-    >>> plain, window = (label_error(name, even, (0, 5), 1.0)[0] for name in ("laplace", "rp"))
+    >>> plain, window = (label_error(name, even, (0, 5), 1.0)[0].value for name in ("laplace", "rp"))
     >>> bool(7.0 < plain < 7.2 and window < plain)
     True
     """
@@ -356,4 +349,4 @@ def label_error(
     draws = [noise_and_bias(mechanism, labels) for mechanism in mechanisms]
     errors = [math.sqrt(np.mean(deviation**2 + bias**2)) for deviation, bias, _ in draws]
     typical = math.sqrt(np.mean(np.square(errors)))
-    return Estimate(typical, _standard_deviation(errors)), all(unbiased for *_, unbiased in draws)
+    return Figure(typical, _standard_deviation(errors)), all(unbiased for *_, unbiased in draws)

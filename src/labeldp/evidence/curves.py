@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 from labeldp.accounts.numbers import tick
@@ -20,8 +21,8 @@ def draw_comparison(comparison: Comparison, label: str) -> Any:
     for axes, (of, figures) in zip(figure.axes, comparison.figures.items(), strict=True):
         for name in dict.fromkeys(name for name, _ in figures):
             errors = [figures[name, epsilon] for epsilon in budgets]
-            standard_errors = [error.standard_error for error in errors]
-            axes.errorbar(budgets, errors, standard_errors, marker="o", linewidth=2, capsize=3, label=name)
+            values, standard_errors = zip(*map(astuple, errors), strict=True)
+            axes.errorbar(budgets, values, standard_errors, marker="o", linewidth=2, capsize=3, label=name)
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_title(titles[of], loc="left")
         axes.set(xscale="log", xlabel="ε: less is more private", ylabel="typical error")
