@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labeldp._atomic import StrPath, open_regular
-from labeldp._values import Data
+from labeldp._values import Data, Numbers
 from labeldp.errors import CardError, LabelDPError
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, Numbers]
 
 MAX_FILE = 1 << 31
 """Larger files are refused; a model of 300 columns takes 10 MB."""
@@ -59,7 +58,7 @@ class ArraySpec:
     low: float = -_LARGEST
     high: float = _LARGEST
 
-    def refuse_other(self, array: NDArray[Any], sizes: dict[str, tuple[int, int]]) -> None:
+    def refuse_other(self, array: Numbers, sizes: dict[str, tuple[int, int]]) -> None:
         """Raise a `ValueError` if this is no such array; its dimensions in ``sizes`` get this array's size."""
         is_text = self.dtype == "<U"
         if not (array.dtype.kind == "U" if is_text else array.dtype == np.dtype(self.dtype)):

@@ -27,13 +27,12 @@ from dataclasses import replace
 from typing import Any, Self, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d, estimator_html_repr
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from labeldp._values import Array, Interval, Labels, refuse_other_order
+from labeldp._values import Array, Interval, Labels, Numbers, Words, refuse_other_order
 from labeldp.accounts.budget import Charge
 from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.accounts.scope import RowOptions, Scope
@@ -102,7 +101,7 @@ def refuse_gaps(X: Any) -> None:
         )
 
 
-def single_column(labels: NDArray[Any]) -> Array:
+def single_column(labels: Numbers) -> Array:
     """Return labels, one for each row, or refuse another shape."""
     if labels.ndim != 1 and (labels.ndim != 2 or labels.shape[1] != 1):
         raise LabelError(
@@ -123,7 +122,7 @@ def column_encoder(model: PrivateRegressor, fills: Array | None = None) -> Table
     return TableEncoder.for_numbers(dict(zip(names, np.zeros(count) if fills is None else fills, strict=True)))
 
 
-def row_digests(X: Any) -> NDArray[np.uint64]:
+def row_digests(X: Any) -> Words:
     """Return 64 bits for each row of checked public features, equal for equal rows, dense or sparse."""
     multipliers = np.random.default_rng(0).integers(0, 1 << 63, X.shape[1], dtype=np.uint64) * np.uint64(
         2
@@ -168,7 +167,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     _measurements: Measurements | None = None
     _charged: Ledger | None = None
     _scope: Scope | None = None
-    _rows_seen: NDArray[np.uint64]
+    _rows_seen: Words
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -227,7 +226,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         return encoder.transform(as_table(X, encoder.names))
 
-    def remembers(self, X: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64] | None]:
+    def remembers(self, X: Any) -> tuple[Words, Words | None]:
         """Return digests of these rows, and of the rows of the fit; None if the latter were not kept."""
         return row_digests(self._inputs(X)), getattr(self, "_rows_seen", None)
 

@@ -20,10 +20,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import get_lapack_funcs
 from scipy.sparse import csc_array
@@ -36,7 +34,7 @@ _JITTERS = (0.0, 1e-6, 1e-4, 1e-2, 1.0)
 """Fractions of the diagonal that are added to it, in turn, until the factorisation succeeds."""
 
 
-def factorise(matrix: NDArray[Any]) -> NDArray[Any]:
+def factorise(matrix: Numbers) -> Numbers:
     """Return the lower Cholesky factor; a fit that is already charged must not fail by rounding errors."""
     for jitter in _JITTERS:
         padded = matrix.copy(order="F")

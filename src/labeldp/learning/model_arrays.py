@@ -12,10 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labeldp._atomic import StrPath
-from labeldp._values import Array, Data
+from labeldp._values import Array, Data, Index, Numbers
 from labeldp.errors import CardError
 from labeldp.learning.array_files import ArraySchema, parse_specs
 from labeldp.learning.ensemble import Ensemble
@@ -115,8 +114,8 @@ class Forest:
 
     baseline: float
     features: int
-    sizes: NDArray[np.int64]
-    nodes: NDArray[Any]
+    sizes: Index
+    nodes: Numbers
 
     @classmethod
     def of(cls, booster: Any) -> Forest:
@@ -128,7 +127,7 @@ class Forest:
         return cls(booster._baseline_prediction.item(), booster.n_features_in_, sizes, np.concatenate(trees))
 
     @classmethod
-    def from_arrays(cls, *, baseline: float, features: int, sizes: NDArray[np.int64], **fields: Any) -> Forest:
+    def from_arrays(cls, *, baseline: float, features: int, sizes: Index, **fields: Any) -> Forest:
         """Return trees from what `arrays` returned, or refuse ones that would lead out of a tree, or back."""
         from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE  # noqa: PLC0415
 
