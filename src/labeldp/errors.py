@@ -365,7 +365,7 @@ def describe(value: object) -> str:
     return repr(value) if value is None or isinstance(value, str | Number | np.bool_) else type(value).__name__
 
 
-def list_first(items: Sequence[object], most: int) -> str:
+def list_first(items: Sequence[object], limit: int) -> str:
     """Return the first of some items, and the number of the others.
 
     Examples
@@ -373,8 +373,8 @@ def list_first(items: Sequence[object], most: int) -> str:
     >>> list_first([2, 3, 5, 7, 11], 3)
     '2, 3, 5 and 2 more'
     """
-    text = ", ".join(map(str, items[:most]))
-    return text if len(items) <= most else f"{text} and {len(items) - most:,} more"
+    text = ", ".join(map(str, items[:limit]))
+    return text if len(items) <= limit else f"{text} and {len(items) - limit:,} more"
 
 
 def _package_of(frame: FrameType) -> str:

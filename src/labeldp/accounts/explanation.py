@@ -445,7 +445,7 @@ def _cost_of_use(terms: Terms) -> list[str]:
 
 
 def _clipping(terms: Terms) -> str:
-    """Return the clipping of the labels that a model learnt from; of how many is not known."""
+    """Return the clipping of the labels that a model learnt from; the number of clipped labels is not known."""
     low, high = map(number, terms.bounds[0])
     further = "."
     if terms.trust == "curator":

@@ -357,8 +357,10 @@ class Ledger(Book):
                 with self._require_file().ids(people) as ids:
                     scope = scope.without(ids.exhausted(people, epsilon, self.limit))
             if not scope.used_rows(rows):
-                left = f"nobody in these rows has {Budget(epsilon)} left for each of their rows"
-                raise BudgetError(f"{left}. Nothing was spent", option="ledger")
+                raise BudgetError(
+                    f"nobody in these rows has {Budget(epsilon)} left for each of their rows. Nothing was spent",
+                    option="ledger",
+                )
             if scope.exhausted:
                 warn(f"The labels of {scope.exhausted:,} people without budget stay empty")
         return scope

@@ -71,7 +71,7 @@ class IdTables:
             )
 
     def charge(self, people: IdColumn, price: Fraction, reserved: Fraction, limit: Budget | None) -> list[Move]:
-        """Add the price of their rows to the totals of people, or refuse; return how many moved."""
+        """Add the price of their rows to the totals of people, or refuse; return the moves of totals."""
         before = list(zip(self.totals(people), people.counts.tolist(), strict=True))
         accounts = sorted(Counter(before).items())
         moves = [(parse_total(total), rows, count) for (total, rows), count in accounts]

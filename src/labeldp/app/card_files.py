@@ -32,9 +32,9 @@ def read_card_file(path: Path) -> tuple[Path, str]:
     ...
     labeldp.errors.ParameterError: sales.csv.report.html is a report, and a report is not evidence: verify ...
     """
-    card, places = path, [path / "card.json", Path(f"{path}.card.json")]
+    card, candidates = path, [path / "card.json", Path(f"{path}.card.json")]
     if not is_card_name(path.name):
-        card = next(filter(os.path.lexists, places), path)
+        card = next(filter(os.path.lexists, candidates), path)
     if card == path and path.suffix == ".html":
         raise ParameterError(f"{path.name} is a report, and a report is not evidence: verify its card")
     if card.is_dir():

@@ -72,12 +72,12 @@ class Recipients:
         -------
         Recipients
         """
-        how: Data = {"epsilon": epsilon, "bounds": survey.bounds}
-        alone = privatize(survey.income, ledger=Ledger(), **how)
-        release = privatize(survey.income, X=survey.features, ledger=Ledger(), **how)
+        options: Data = {"epsilon": epsilon, "bounds": survey.bounds}
+        randomised = privatize(survey.income, ledger=Ledger(), **options)
+        release = privatize(survey.income, X=survey.features, ledger=Ledger(), **options)
         incomes = {
             "True incomes: stay with the owner": survey.income,
-            f"ε = {epsilon:g}, each with noise of its own": alone.labels,
+            f"ε = {epsilon:g}, each with noise of its own": randomised.labels,
             f"ε = {epsilon:g}, knowing the public columns": release.labels,
         }
         models = {title: _train_learners(survey.features, labels) for title, labels in incomes.items()}

@@ -184,7 +184,8 @@ class ScorePlan(HeldOutPlan):
         """Return the errors of predictions, and R² by those of their mean, whose largest error is another."""
         low, high = self.bounds
         mean = float(np.clip(predicted, low, high).mean())
-        of_model, of_mean = (replace(self, epsilon=part.epsilon, has_reference=False) for part in self.statistics)
+        budgets = [statistic.epsilon for statistic in self.statistics]
+        of_model, of_mean = (replace(self, epsilon=epsilon, has_reference=False) for epsilon in budgets)
         of_mean = replace(of_mean, largest=max(mean - low, high - mean))
         figures = of_model.measure(predicted, access)
         reference = of_mean.measure(np.full(self.rows, mean), access)
@@ -255,11 +256,11 @@ def explained_share(error: Figure, reference: Figure) -> dict[str, Figure]:
     >>> explained_share(Figure(2.0, 1.0), Figure(3.0, 2.0))
     {}
     """
-    least = reference.value - 2 * reference.standard_error
-    if least <= 0:
+    smallest_reference = reference.value - 2 * reference.standard_error
+    if smallest_reference <= 0:
         return {}
     value = 1 - error.value / reference.value
-    low = 1 - error.limit / least
+    low = 1 - error.limit / smallest_reference
     high = 1 - max(error.value - 2 * error.standard_error, 0.0) / reference.limit
     return {"r2": Figure(value, max(value - low, high - value) / 2)}
 

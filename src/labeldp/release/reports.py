@@ -45,7 +45,7 @@ _SHOWN_ROWS = 5
 _DIGITS = 10
 """Values whose digits all end here, after the first of the largest, were rounded: a float64 has 16."""
 
-_LEAST = 1e-290
+_TINY = 1e-290
 """Values that are smaller count as this where digits are counted."""
 
 
@@ -441,7 +441,7 @@ def _lack_digits(values: Array) -> bool:
     """Return whether all values seem to be rounded, or to come from float32."""
     if not np.isfinite(values).all():
         return False
-    largest = max(float(np.abs(values).max()), _LEAST)
+    largest = max(float(np.abs(values).max()), _TINY)
     rounded = np.round(values, _DIGITS - math.floor(math.log10(largest)))
     with np.errstate(over="ignore"):
         single = values.astype(np.float32)

@@ -71,7 +71,9 @@ class ClusterAccess(LabelAccess):
         def answer(batch: pa.RecordBatch) -> Counts:
             labels = Labels.parse(floats(batch.column(0))).values
             units = labels if bounds is None else unit_labels(labels, bounds)
-            here = plan if rules is None else replace(plan, row_rules=rules.on(feature_table(batch)))
-            return np.asarray(here.answer(units).ravel())
+            if rules is None:
+                return np.asarray(plan.answer(units).ravel())
+            of_batch = replace(plan, row_rules=rules.on(feature_table(batch)))
+            return np.asarray(of_batch.answer(units).ravel())
 
         return sum_integers(frame, answer, math.prod(query.shape), self.rows).reshape(query.shape)

@@ -51,7 +51,7 @@ class SparkRelease(TermsMixin):
     name : str
         The release's public name, generated at random.
     purpose : str
-        What the labels are for.
+        The purpose of the labels, as in `labeldp.privatize`.
 
     Examples
     --------

@@ -79,7 +79,7 @@ def _save(figure: Any, plot: Path, *, force: bool = True) -> None:
 
 @command("Start here", "--rows 20000")
 def demo(rows: Annotated[int, Option(help="Households in the synthetic survey.")] = 6_000) -> None:
-    """Release one private column three ways, train three learners on each, and draw what they learn.
+    """Release one private column three ways, train three learners on each, and draw their predictions.
 
     Releases: nothing of yours. The survey is drawn at random; labeldp-demo.png and labeldp-report.html are
     written to the current folder, and replace older ones.
