@@ -242,6 +242,9 @@ def test_a_charge_that_is_copied_to_a_card_with_other_noise_counts_again(tmp_pat
     assert "ε = 3 for someone" in flat(run("verify", folder).output)
     shown = run("verify", folder, "--ledger", extract, code=4).output
     assert "share a charge" in flat(shown)
+    assert json.loads(run("verify", folder, "--ledger", extract, "--json", code=4).stdout)["valid"] is False
+    shown = run("ledger", extract, "--cards", folder, code=3).output
+    assert "lacks 1 charge, ε = 1, of 3 cards" in flat(shown)
 
 
 def test_a_report_is_no_card_and_no_file_of_another_card(cards, tmp_path):

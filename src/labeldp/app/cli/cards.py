@@ -136,15 +136,16 @@ def _verify_all(paths: Sequence[Path], ledger: Extract | None, *, as_json: bool)
     valid = [result.card.terms for result in results.values() if result.holds and result.card is not None]
     charges = [replace(charge, declaration=terms.declaration) for terms in valid for charge in terms.charges]
     charges = list({(charge, charge.mechanism): charge for charge in charges}.values())  # files of one release
+    is_shared = ledger is not None and bool(missing_charges(charges, ledger.charges))
     if as_json:
         cards = [
             {"card": str(path), "verdict": result.verdict, "valid": result.holds, "why": _verdict(result)}
             for path, result in results.items()
         ]
-        print_json(valid=all(results.values()), cards=cards, epsilon=finite(sum_of(charges).epsilon))
+        print_json(valid=all(results.values()) and not is_shared, cards=cards, epsilon=finite(sum_of(charges).epsilon))
     else:
         _show_verdicts(results, len(valid), charges)
-    if ledger is not None and missing_charges(charges, ledger.charges):
+    if ledger is not None and is_shared:
         raise CardError(
             f"{ledger.path}: valid cards with different noise share a charge in it, which pays for one of them"
         )

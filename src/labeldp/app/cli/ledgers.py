@@ -141,7 +141,7 @@ def _compare_cards(folder: Path, recorded: Sequence[Charge]) -> None:
     """List charges that are on cards of a folder and not in the ledger; exit with a code if there are some."""
     if not folder.is_dir():
         raise ParameterError(Setting("cards"), f" must be a folder, got {folder}")
-    rows, missing, compared = list[list[object]](), dict[object, Charge](), 0
+    cards, compared = dict[tuple[Charge, str | None], Path](), 0
     for path in cards_in(folder):
         try:
             card = Card.parse(read_card_file(path)[1])
@@ -149,16 +149,17 @@ def _compare_cards(folder: Path, recorded: Sequence[Charge]) -> None:
             print_status(f"{path} was not compared: {error}", style="yellow")
             continue
         compared += 1
-        for charge in missing_charges(card.terms.charges, recorded):
-            rows.append([*_when_and_cost(charge), charge.description, path.relative_to(folder)])
-            missing[charge.key] = charge
+        for charge in card.terms.charges:
+            cards.setdefault((charge, charge.mechanism), path.relative_to(folder))  # files of one release
+    missing = missing_charges((charge for charge, _ in cards), recorded)
+    rows = [[*_when_and_cost(charge), charge.description, cards[charge, charge.mechanism]] for charge in missing]
     print_table(["when (UTC)", "ε", "for", "card"], rows)
-    cards = counted(compared, "card")
+    count = counted(compared, "card")
     if missing:
-        lacks = f"The ledger lacks {counted(len(missing), 'charge')}, {sum_of(missing.values())}"
-        print_result(f"\n{lacks}, of {cards}. Another ledger may have them.\n", style="bold red")
+        lacks = f"The ledger lacks {counted(len(missing), 'charge')}, {sum_of(missing)}"
+        print_result(f"\n{lacks}, of {count}. Another ledger may have them.\n", style="bold red")
         raise typer.Exit(EXIT["ledger"])
-    print_result(f"\nThe ledger has all charges of {cards}.\n", style="bold")
+    print_result(f"\nThe ledger has all charges of {count}.\n", style="bold")
 
 
 def _show(books: Sequence[Ledger | Extract]) -> None:
