@@ -1,5 +1,6 @@
 """``labeldp audit``: a verdict on a card, and an exit code that scripts can trust."""
 
+import json
 import shutil
 from dataclasses import dataclass
 from unittest import mock
@@ -11,8 +12,10 @@ import pytest
 
 import labeldp as ldp
 from command_line import homes, run, said
+from forged_cards import forged
 from helpers import mechanisms
 from labeldp.app import learnt_rows
+from labeldp.errors import LabelError
 
 LABELS = np.random.default_rng(1).uniform(0, 5, 500)
 X = np.random.default_rng(2).normal(size=(500, 2))
@@ -158,6 +161,13 @@ def test_a_saved_model_is_audited_by_canaries_and_by_its_held_out_rows(canaries,
     assert "keep it to yourself" in shown
     wrong = ("audit", tmp_path / "model", canaries / "homes.parquet", "--for-owner")
     assert "800" in said(*wrong, code=2)
+    run("canaries", canaries / "homes.parquet", "--label", "lift", "--bounds", 0, 1, "-o", tmp_path / "lift.parquet")
+    content = json.loads((tmp_path / "model" / "card.json").read_text())
+    (tmp_path / "model" / "lift.card.json").write_text(forged({**content, "label": "lift"}))
+    words = ("audit", tmp_path / "model" / "lift.card.json", tmp_path / "lift.parquet", "--canaries")
+    with mock.patch.object(learnt_rows, "FileJob", side_effect=LabelError("read")) as job:
+        run(*words, code=2)
+    assert job.call_args.kwargs["labels"] == ("lift",)  # beside canaries of it are true prices
 
 
 def test_true_labels_are_read_for_a_terminal_or_at_the_owners_word_alone(canaries, tmp_path):

@@ -100,8 +100,9 @@ def audit(
             )
         from labeldp.app.learnt_rows import read_learnt, refuse_true_labels
 
+        label = label or private_column(card.content)
         if canaries:
-            refuse_true_labels(table, label or private_column(card.content))
+            refuse_true_labels(table, label)
         rows = read_learnt(path, card, table, label=label, last_rows=canaries, format=format, dialect=dialect)
         run = rows.audit_canaries if canaries else rows.audit_true_labels
         result = run(0.95 if confidence is None else confidence)
