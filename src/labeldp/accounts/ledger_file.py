@@ -336,7 +336,7 @@ def charged_columns(descriptions: Iterable[str]) -> set[str]:
     names = set[str]()
     for text in descriptions:
         if match := _COLUMN.search(text):
-            with suppress(ValueError, SyntaxError):
+            with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
                 names.add(str(literal_eval(match[1])))
     return names
 

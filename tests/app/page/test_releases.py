@@ -143,6 +143,7 @@ def test_a_column_that_was_private_before_is_not_shared_beside_another_one(clien
     assert "as private columns before" not in first.words
     client.release(ready(client))
     ldp.Ledger.open(root / "sides.db").charge('labels of "side\'s"', epsilon=1)
+    ldp.Ledger.open(root / "own.db").charge("sums of 'a', {[]: 1}", epsilon=1)
     answer = client.post("/open", path="homes.csv")
     assert "as private columns before: price. With a tick" in answer.words
     boxes = re.findall(r'name="shared" value="(\d)"[^>]*?( checked)?>', answer.html)

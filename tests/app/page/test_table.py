@@ -95,6 +95,8 @@ def test_titles_above_the_header_are_left_out_for_the_owner_to_agree_and_totals_
     failed.reading.wait()
     asked = client.show(failed, "table")
     assert "cannot be read" not in asked.words  # it is a question
+    assert 'aria-label="hours is shared" checked>' in asked.html
+    assert 'aria-label="pay is shared">' in asked.html  # with a tick, another choice would share true values
     assert "puts every private value into a second row" in asked.words
     shown = shown_fields(asked.html, ">Leave out the last row<")
     read = client.unfinished(client.post(failed.at("table"), **shown))
