@@ -161,10 +161,11 @@ def test_a_saved_model_is_audited_by_canaries_and_by_its_held_out_rows(canaries,
     assert "keep it to yourself" in shown
     wrong = ("audit", tmp_path / "model", canaries / "homes.parquet", "--for-owner")
     assert "800" in said(*wrong, code=2)
-    run("canaries", canaries / "homes.parquet", "--label", "lift", "--bounds", 0, 1, "-o", tmp_path / "lift.parquet")
+    made = tmp_path / "lift.parquet"
+    run("canaries", canaries / "homes.parquet", "--label", "lift", "--bounds", 0, 1, "-o", made)
     content = json.loads((tmp_path / "model" / "card.json").read_text())
     (tmp_path / "model" / "lift.card.json").write_text(forged({**content, "label": "lift"}))
-    words = ("audit", tmp_path / "model" / "lift.card.json", tmp_path / "lift.parquet", "--canaries")
+    words = ("audit", tmp_path / "model" / "lift.card.json", made, "--canaries")
     with mock.patch.object(learnt_rows, "FileJob", side_effect=LabelError("read")) as job:
         run(*words, code=2)
     assert job.call_args.kwargs["labels"] == ("lift",)  # beside canaries of it are true prices

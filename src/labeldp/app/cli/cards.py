@@ -142,7 +142,8 @@ def _verify_all(paths: Sequence[Path], ledger: Extract | None, *, as_json: bool)
             {"card": str(path), "verdict": result.verdict, "valid": result.holds, "why": _verdict(result)}
             for path, result in results.items()
         ]
-        print_json(valid=all(results.values()) and not is_shared, cards=cards, epsilon=finite(sum_of(charges).epsilon))
+        is_valid = all(results.values()) and not is_shared
+        print_json(valid=is_valid, cards=cards, epsilon=finite(sum_of(charges).epsilon))
     else:
         _show_verdicts(results, len(valid), charges)
     if ledger is not None and is_shared:
