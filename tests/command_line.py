@@ -12,7 +12,7 @@ def invoke(*words, columns=200, **variables):
     environment = {"COLUMNS": str(columns), **variables}
     done = CliRunner().invoke(app, [str(word) for word in words], env=environment)
     assert done.exception is None or isinstance(done.exception, SystemExit), (words, done.exc_info)
-    assert "Traceback" not in done.output
+    assert "Traceback" not in done.output, done.output
     return done
 
 

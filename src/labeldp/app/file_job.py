@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
@@ -11,8 +11,9 @@ from labeldp._atomic import StrPath
 from labeldp._values import Data, parse_choice
 from labeldp.accounts.budget import declared
 from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.ledger_file import charged_columns
 from labeldp.accounts.scope import RowOptions
-from labeldp.errors import Message, ParameterError, Setting
+from labeldp.errors import Message, ParameterError, Setting, warn
 from labeldp.tables import Dialect, opening  # Dialect first: it says which extra is missing
 from labeldp.tables.opening import Progress, in_memory
 from labeldp.tables.paths import refuse_same
@@ -122,6 +123,13 @@ class FileJob:
         """Refuse a file that would replace the source, the ledger, or another file."""
         source = None if in_memory(self.source) else self.source
         refuse_same({**outputs, "the ledger": self.ledger.path}, {"the source": source})
+
+    def warn_of_charged(self, public: Iterable[str]) -> None:
+        """Warn of public columns, before the charge, if the ledger has charges of them as private ones."""
+        charged = charged_columns(charge.description for charge in self.ledger.charges)
+        if shared := sorted(charged.intersection(public).difference(self.labels)):
+            names = ", ".join(map(repr, shared))
+            warn(f"The ledger has charges of {names}, which is public here: leave it out, unless all may see it")
 
     def open_table(
         self, *, drop: Collection[str] = (), text: Collection[str] = (), as_written: bool = False

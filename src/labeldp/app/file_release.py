@@ -26,7 +26,6 @@ from labeldp.accounts.budget import exact_sum
 from labeldp.accounts.card import Card
 from labeldp.accounts.explanation import SUMMARY
 from labeldp.accounts.ledger import Ledger, as_ledger
-from labeldp.accounts.ledger_file import charged_columns
 from labeldp.accounts.scope import Scope
 from labeldp.accounts.terms import Terms, card_of_labels, join_terms
 from labeldp.app.file_job import FileJob, FileOptions
@@ -300,10 +299,7 @@ class _TableRelease:
             format = as_format(job.format)
             job = replace(job, format=format if format_in(os.fspath(job.source)) is None else None)
         table = job.open_table(drop=self.drop, as_written=not self.is_modelled)
-        charged = charged_columns(charge.description for charge in job.ledger.charges)
-        if shared := sorted(charged.intersection(table.schema.names).difference(job.labels, self.drop)):
-            names = ", ".join(map(repr, shared))
-            warn(f"The ledger has charges of {names}, and the output has it as it is, unless you drop it")
+        job.warn_of_charged(set(table.schema.names).difference(self.drop))
         return table
 
     # ---- the charge ---------------------------------------------------------------------------------------

@@ -63,11 +63,15 @@ def test_another_ledger_with_charges_is_named_before_the_charge(tmp_path, table)
 @pytest.mark.filterwarnings("always:The ledger has charges")
 @pytest.mark.parametrize("drop", [[], ["--drop", "price"]])
 def test_a_public_column_with_charges_in_the_same_ledger_is_named(tmp_path, table, drop):
-    ledger = ["--ledger", tmp_path / "b.db", "--limit", 3]
-    warning = "The ledger has charges of 'price', and the output has it as it is"
+    ledger = ["--ledger", tmp_path / "b.db", "--limit", 9]
+    warning = "The ledger has charges of 'price', which is public here: leave it out"
     assert warning not in flat(run(*order(table, tmp_path / "a.csv", *ledger)).stderr)
     rooms = ["rooms" if word == "price" else word for word in order(table, tmp_path / "b.csv", *ledger)]
     assert (warning in flat(run(*rooms, *drop).stderr)) == (not drop)
+    rest = ["--label", "rooms", "--bounds", 0, 9, "--epsilon", 1, "--ledger", tmp_path / "b.db"]
+    if not drop:
+        assert warning in flat(run("fit", table, "-o", tmp_path / "model", *rest).stderr)
+        assert warning in flat(run("regress", table, "-o", tmp_path / "a.txt", *rest, "--on", "price").stderr)
 
 
 @posix_only
