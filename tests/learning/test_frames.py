@@ -11,6 +11,7 @@ import pytest
 from sklearn.dummy import DummyRegressor
 
 import labeldp as ldp
+from helpers import seeded
 
 ROWS, BOUNDS = 120, (0.0, 20.0)
 REGRESSORS = [ldp.LabelReleaseRegressor, ldp.ModelReleaseRegressor]
@@ -135,3 +136,22 @@ def test_labels_in_another_order_than_the_rows_are_refused_before_they_are_paid_
             judge(fitted, table, y.sort_index(), epsilon=1.0, bounds=BOUNDS, ledger=ledger)
     assert not ledger.charges
     model.fit(table.set_axis([f"row {row}" for row in range(ROWS)]), y)  # another index: as they stand
+
+
+@both
+@pytest.mark.parametrize("columns", [["town"], ["town", "zone"], ["area"], ["area", "town"], ["area", "sold"]])
+def test_nothing_that_lay_in_memory_before_enters_a_fit(regressor, columns, monkeypatch):
+    """Tables of categories alone had a feature that nobody wrote: true labels may have lain there."""
+    table, predicted, empty = frame(), [], np.empty
+    for rest in (0.5, np.nan):
+
+        def used(*args, rest=rest, **options):
+            array = empty(*args, **options)
+            if array.dtype.kind == "f":
+                array.fill(rest)
+            return array
+
+        monkeypatch.setattr(np, "empty", used)
+        model = regressor(epsilon=1.0, bounds=BOUNDS, random_state=seeded(1)).fit(table[columns], labels(table))
+        predicted.append(model.predict(table[columns]))
+    assert np.array_equal(*predicted)

@@ -211,9 +211,9 @@ def fill_waves(ranks: Small, result: Small) -> None:
 
 
 def fill_pairs(waves: Small, result: Small) -> None:
-    """Write the products of any two columns' waves; zeros if there is one column only."""
+    """Write the products of any two columns' waves; zeros if there are no two columns."""
     count, columns, rows = waves.shape
-    if columns == 1:
+    if columns < 2:
         result[:] = 0
     pairs = list(combinations(range(columns), 2))
     products = result[: len(pairs) * count**2].reshape(len(pairs), count, count, rows)
