@@ -79,6 +79,17 @@ def test_a_column_of_rows_in_another_order_than_the_labels_is_refused_before_the
             shuffled = {name: one[::-1] if isinstance(one, pd.Series) else one for name, one in rows.items()}
             with pytest.raises(DataError, match=r"labels and (person|segment|id) have the same index in another"):
                 use(**shuffled)
+    frame = pd.DataFrame({"a": features[:, 0]}, index=names.index)  # of labels without an index
+    moments = {"on": "a", "label": "y", "epsilon": 1.0, "bounds": (0, 5), "ledger": ledger}
+    for use in (
+        lambda **rows: ldp.privatize(Y, X=frame, epsilon=1.0, bounds=(0, 5), ledger=ledger, **rows),
+        lambda **rows: model.fit(frame, Y, **rows),
+        lambda **rows: ldp.fit_and_score(model, frame, Y, epsilon=1.0, **rows),
+        lambda **rows: ldp.private_moments(frame, Y, **moments, **rows),
+        lambda person: ldp.private_moments(frame, Y, weights=pd.Series(1.0, names.index)[::-1], **moments),
+    ):
+        with pytest.raises(DataError, match=r"X and (person|weights) have the same index in another"):
+            use(person=names[::-1])
     assert not ledger.charges
     release_of_order = ldp.privatize(labels, epsilon=1.0, ledger=ledger, person=names, **HOW)
     assert release_of_order.labels.shape == (40,)

@@ -196,9 +196,10 @@ class Scope:
         person: Any = None,
         most_rows_per_person: Any = None,
         labels: Any = None,
+        X: Any = None,
         **unknown: Never,
     ) -> Scope:
-        """Return the scope that options state, see `RowOptions`, of the rows of ``labels``."""
+        """Return the scope that options state, see `RowOptions`, of the rows of ``labels`` and ``X``."""
         for name in unknown:
             raise TypeError(
                 f"{name} is not supported: besides the parameters in its signature, this function takes "
@@ -206,6 +207,7 @@ class Scope:
             )
         for name, values in (("segment", segment), ("id", id), ("person", person)):
             refuse_other_order(labels, values, name, "labels")
+            refuse_other_order(X, values, name)
         rows = parse_integer(rows_per_person, "rows_per_person")
         if most_rows_per_person is not None:
             most_rows_per_person = parse_integer(most_rows_per_person, "most_rows_per_person")

@@ -129,7 +129,7 @@ def private_moments(
     (True, ['Intercept', 'x1', 'x2'])
     """
     request = FitRequest(
-        epsilon=epsilon, bounds=bounds, scope=Scope.parse(rows_per_person, labels=y, **rows), labels=False
+        epsilon=epsilon, bounds=bounds, scope=Scope.parse(rows_per_person, labels=y, X=X, **rows), labels=False
     )
     weights_family = _family(family, request.bounds)
     ledger = as_ledger(ledger)
@@ -351,6 +351,7 @@ def _row_weights(X: Any, weights: Any, label_names: Sequence[str]) -> Array | No
             raise ParameterError(Setting("weights", weights), " must be a public column of a data frame X")
         values = Formula.plain([weights]).transform(X)[:, 0]
     else:
+        refuse_other_order(X, weights, "weights")
         values = parse_numbers(weights, "weights")
     if values.size != row_count(X) or not (values > 0).all():  # NaN is refused, too
         raise ParameterError(Setting("weights"), " must be a positive number for each row: leave out other rows")

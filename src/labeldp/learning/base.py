@@ -248,7 +248,9 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         fitting = self._copy_for_fit()
         refuse_arguments(self, y, rows)
         as_ledger(self.ledger)
-        request = fitting.request().with_scope(self._scope or Scope.parse(self.rows_per_person, labels=y, **rows))
+        request = fitting.request().with_scope(
+            self._scope or Scope.parse(self.rows_per_person, labels=y, X=X, **rows)
+        )
         X, labels = fitting._check_inputs(X, y)
         if self._scope is None:
             request = request.admit(fitting._get_ledger(), labels.size)

@@ -304,7 +304,7 @@ def private_intervals(
         y_cal,
         bounds=bounds,
         by=by,
-        scope=Scope.parse(rows_per_person, labels=y_cal, **rows),
+        scope=Scope.parse(rows_per_person, labels=y_cal, X=X_cal, **rows),
         ledger=ledger,
         epsilon=budget,
         harm="and intervals would not cover; keep rows out of the fit, and calibrate on those",

@@ -172,7 +172,7 @@ def privatize(
     ((4000, 2), ['ε = 1.5', 'ε = 0.5'])
     """
     columns = label_columns(labels, X)
-    scope = Scope.parse(rows_per_person, labels=labels, **rows)
+    scope = Scope.parse(rows_per_person, labels=labels, X=X, **rows)
     requests = label_requests(
         len(columns),
         epsilon=epsilon,

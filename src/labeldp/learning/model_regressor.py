@@ -123,7 +123,7 @@ class ModelReleaseRegressor(PrivateRegressor):
         refuse_arguments(self, y, rows)
         fitting = self._copy_for_fit()
         ledger = fitting._get_ledger()
-        request = fitting.request().with_scope(Scope.parse(self.rows_per_person, labels=y, **rows))
+        request = fitting.request().with_scope(Scope.parse(self.rows_per_person, labels=y, X=X, **rows))
         earlier = earlier_fit(self, request, ledger)
         X, labels = fitting._check_update(X, y)
         request = request.admit(ledger, labels.size)

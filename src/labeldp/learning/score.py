@@ -189,7 +189,7 @@ def private_scores(
         y,
         bounds=bounds,
         by=by,
-        scope=Scope.parse(rows_per_person, labels=y, **rows),
+        scope=Scope.parse(rows_per_person, labels=y, X=X, **rows),
         ledger=ledger,
         epsilon=budget,
         harm="and a score would be too good; keep rows out of the fit, and score those",
@@ -306,7 +306,7 @@ def fit_and_score(
     labels = Labels.parse(y).values.astype(np.float64)
     if labels.ndim != 1 or labels.size != row_count(X):
         raise ParameterError(f"y must be one label for each of the {row_count(X):,} rows of X, got {labels.shape}")
-    scope, source = Scope.parse(regressor.rows_per_person, labels=y, **rows), resolve_source(random_state)
+    scope, source = Scope.parse(regressor.rows_per_person, labels=y, X=X, **rows), resolve_source(random_state)
     dearest = max(Epsilon(epsilon).exact, Epsilon(regressor.epsilon).exact)
     scope = regressor._get_ledger().admit(scope, labels.size, dearest)
     X, y, labels = take_kept(scope, X), take_kept(scope, y), scope.select(labels)
