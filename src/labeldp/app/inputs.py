@@ -74,7 +74,6 @@ def read_rows(
     (label,) = job.labels
     table = job.open_table(text=columns.categories, drop=columns.drop)
     names = _feature_names(job, table, columns)
-    job.warn_of_charged(names)
     read = _read_columns(job, table, [label, *names, *job.id_columns.values()])
     labels, unusable = label_values(read.column(label), allow_missing=job.drops_unlabelled)
     if not unusable.all():

@@ -177,6 +177,7 @@ def _fit_and_save(
         open_draft() as draft,
     ):
         rows = read_rows(job, columns, bounds=model.bounds)
+        job.warn_of_charged(rows.public.column_names)
         encoder = getattr(model, "encoder_", None) or fit_encoder(rows.public, columns)
         X, notes = _encode_for_model(encoder, rows, label)
         if score is not None:

@@ -108,6 +108,8 @@ def regress_file(
         outputs = {path: stack.enter_context(OutputAndCard(path, force=job.force)) for path in paths}
         is_mean_alone = formulas and not columns.features
         rows = read_rows(job, columns, complete=not is_mean_alone, bounds=bounds, option="on")
+        if not is_mean_alone:
+            job.warn_of_charged(rows.public.column_names)
         job.report("Fitting")
         model: Data = {"on": formulas or None, "bounds": bounds, "family": family, "weights": weights}
         request: Data = {**job.budget(epsilon), **rows.scope, **model}

@@ -72,6 +72,7 @@ def test_a_public_column_with_charges_in_the_same_ledger_is_named(tmp_path, tabl
     if not drop:
         assert warning in flat(run("fit", table, "-o", tmp_path / "model", *rest).stderr)
         assert warning in flat(run("regress", table, "-o", tmp_path / "a.txt", *rest, "--on", "price").stderr)
+        assert warning not in flat(run("regress", table, "-o", tmp_path / "b.txt", *rest, "--on", "1").stderr)
 
 
 @posix_only
