@@ -53,7 +53,7 @@ RANGE_WIDTH = Share(0.2, 200)
 RANGE_POSITION = Share(0.25, 100)
 """Pays for the position of the range."""
 
-SPREAD = Share(0.1, 80)
+SPREAD = Share(0.1, 160)
 """Pays for counts that measure the spread of residuals."""
 
 THREE_STAGES = (Share(0.2), Share(0.375))

@@ -50,9 +50,10 @@ NEXT_TO = 0.02
 noise explains."""
 
 WIDER = 4
-"""Before a narrow window is used, labels are counted in a window that is wider by this power of two."""
+"""Before a narrow window is used, labels are counted in a window that is wider by this power of two, or half of
+the bounds."""
 
-NEARLY_ALL = 0.97
+NEARLY_ALL = 0.99
 """It must have at least this share of the rows, less what noise explains. With fewer, most labels are one value,
 as where a yes is rare, and the others are what there is to learn."""
 
@@ -83,10 +84,11 @@ def find_range(access: LabelAccess, bounds: Interval) -> Interval | None:
     searches = math.ceil(math.log2(NARROWEST_LEVEL - LOOSE_LEVEL + 1))
     epsilon = split.RANGE_WIDTH.of(access) / searches
     level = narrowest_level(partial(is_filled, epsilon=epsilon), LOOSE_LEVEL, NARROWEST_LEVEL)
-    if level - WIDER >= LOOSE_LEVEL:
-        epsilon = split.RANGE_POSITION.of(access)
-        if not is_filled(level - WIDER, epsilon, NEARLY_ALL - 3 / (access.rows * float(epsilon))):
-            return bounds
+    wider = max(level - WIDER, 1)
+    share, scales = (split.RANGE_POSITION, 3) if wider >= LOOSE_LEVEL else (split.BOUNDS_TESTED, 5)
+    epsilon = share.of(access)
+    if not is_filled(wider, epsilon, NEARLY_ALL - scales / (access.rows * float(epsilon))):
+        return bounds
     return _place_range(BinCounts.equal(cells, 2 << level, "counts of windows"), access)
 
 

@@ -28,7 +28,7 @@ from labeldp.learning.length_scales import can_learn, learn_length_scales
 from labeldp.learning.linear_gaussian import Observation, explained_risk
 from labeldp.learning.measurements import Measurements, PrivateRows
 from labeldp.learning.model_average import Posterior
-from labeldp.learning.sum_model import SumModel
+from labeldp.learning.sum_model import OUTLIER_DISTANCES, SumModel
 from labeldp.learning.threads import limit_libraries
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
@@ -48,6 +48,9 @@ _BIAS = 0.5
 
 _HALF_WIDTHS = 0.1 * np.sqrt(2.0) ** np.arange(13)
 """The half widths that are tried, in standard deviations of the residuals."""
+
+_LEAST_NEAR = 0.05
+"""The least share of the variance of residuals that is not due to outliers."""
 
 
 _listener: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
@@ -89,8 +92,13 @@ class Residuals:
         return cls(width * np.linspace(-0.5, 0.5, _CELLS), np.full(_CELLS, 1 / _CELLS))
 
     @classmethod
-    def of_variance(cls, variance: float, width: float) -> Residuals:
-        """Return an equal mixture of a normal and a Laplace distribution, cut off at ± width or six deviations."""
+    def of_variance(cls, variance: float, width: float, outliers: Array | None = None) -> Residuals:
+        """Return an equal mixture of a normal and a Laplace distribution, cut off at ± width or six deviations.
+
+        Outliers, a share of rows for each octave of distances, are a part of the variance.
+        """
+        if outliers is not None and outliers.any():
+            return cls._with_outliers(variance, width, outliers)
         limit = min(width, 6 * math.sqrt(variance))
         edges = limit * np.sinh(3 * np.linspace(-1, 1, _CELLS + 1)) / math.sinh(3)
         values = (edges[1:] + edges[:-1]) / 2
@@ -98,6 +106,18 @@ class Residuals:
         normal = np.exp(-0.5 * values**2 / variance) / math.sqrt(2 * math.pi * variance)
         masses = (0.5 * normal + 0.25 * rate * np.exp(-np.abs(values) * rate)) * np.diff(edges)
         return cls(values, masses / masses.sum())
+
+    @classmethod
+    def _with_outliers(cls, variance: float, width: float, outliers: Array) -> Residuals:
+        """Return such a mixture with outliers on both sides, at two distances in each octave."""
+        explained = float(outliers @ (width * OUTLIER_DISTANCES) ** 2)
+        near = cls.of_variance(max(variance - explained, _LEAST_NEAR * variance), width)
+        far = np.outer(width * OUTLIER_DISTANCES, [5 / 6, 7 / 6]).ravel()
+        masses = np.repeat(outliers, 2) / 4
+        values = np.concatenate([-far, near.values, far])
+        masses = np.concatenate([masses, (1 - outliers.sum()) * near.masses, masses])
+        order = np.argsort(values)
+        return cls(values[order], masses[order])
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +282,7 @@ def draw_rounds(
         ensemble = ensemble_of(rounds, sum_model, quick=True)
         residuals = Residuals.uniform(summary.width)
         if rounds or sum_model.sums or earlier is not None:
-            residuals = Residuals.of_variance(ensemble.error, summary.width)
+            residuals = Residuals.of_variance(ensemble.error, summary.width, sum_model.outliers)
         interval = round_interval(residuals, ensemble, table, summary, noise, rows_of_model)
         mechanism = plan.request.design(interval.unit_prior(), plan.epsilon, access.rows)
         if rows.size:

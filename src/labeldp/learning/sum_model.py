@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -75,6 +75,8 @@ class SumModel:
     sums : tuple of NoisySums
     is_measured : bool
         Whether the error was measured.
+    outliers : array
+        The share of rows with a residual in each octave beyond what the assumed shape explains, as counted.
     length_scales : LengthScales or None
     earlier : EarlierFit or None
         The model that these rows update; None for a first fit.
@@ -88,6 +90,7 @@ class SumModel:
     start: Array
     sums: tuple[NoisySums, ...] = ()
     is_measured: bool = False
+    outliers: Array = field(default_factory=lambda: np.zeros(OCTAVES))
     length_scales: LengthScales | None = None
     earlier: EarlierFit | None = None
 
@@ -163,7 +166,7 @@ class SumModel:
         row_rules = RowRules(predictor=predictor, prediction=prediction)
         model = replace(model, start=prediction) if not self.sums else model
         model = model.measure_error(access, row_rules)
-        return model, model.residual_sums(row_rules, access.remaining)
+        return model, model.residual_sums(access, row_rules)
 
     def with_sums(self, sums: NoisySums) -> SumModel:
         """Return the model fitted to further sums."""
@@ -193,22 +196,37 @@ class SumModel:
 
     def measure_error(self, access: LabelAccess, row_rules: RowRules) -> SumModel:
         """Return the model with its error measured by noisy counts, if there is enough ε for them."""
-        error, is_measured = self.error, self.is_measured
-        if access.rows_epsilon >= split.FEWEST_FOR_SPREAD:
-            epsilon = split.SPREAD.of(access)
-            counts = access.measure(DistanceCounts(self.limits, row_rules), epsilon).values
-            error, is_measured = estimate_spread(counts, access.rows, float(epsilon), self.limits.width), True
+        if access.rows_epsilon < split.FEWEST_FOR_SPREAD:
+            return replace(self, residual_variance=min(self.linear.residual_variance, self.error))
+        epsilon, width = split.SPREAD.of(access), self.limits.width
+        counts = access.measure(DistanceCounts(self.limits, row_rules), epsilon).values
+        spread = estimate_spread(counts, access.rows, float(epsilon), width)
+        outliers = find_outliers(counts, access.rows, float(epsilon), math.sqrt(spread) / width)
+        error = spread + width**2 * float(outliers @ OUTLIER_DISTANCES**2)
         residual_variance = min(self.linear.residual_variance, error)
-        return replace(self, error=error, residual_variance=residual_variance, is_measured=is_measured)
+        return replace(self, error=error, residual_variance=residual_variance, is_measured=True, outliers=outliers)
 
-    def residual_sums(self, row_rules: RowRules, epsilon: Fraction) -> GroupSums:
-        """Return the sums of residuals of this model, for the next stages with this ε."""
-        width = self.limits.width
-        if self.is_measured:
-            limit = min(width, _RESIDUAL_LIMIT * math.sqrt(self.error))
-        else:
+    def residual_sums(self, access: LabelAccess, row_rules: RowRules) -> GroupSums:
+        """Return the sums of residuals of this model, for the next stages with the ε that is left.
+
+        Residuals are clipped further out where the mean of all labels would lose more by clipping, squared, than
+        the wider range adds in noise.
+        """
+        width, epsilon = self.limits.width, access.remaining
+        if not self.is_measured:
             limit = width * next(share for above, share in _UNMEASURED_LIMITS.items() if epsilon < above)
-        return GroupSums(self.limits, row_rules, residual_limit=limit)
+            return GroupSums(self.limits, row_rules, residual_limit=limit)
+        limits = [min(width, _RESIDUAL_LIMIT * math.sqrt(self.error))]
+        limits += [edge for edge in (width * _EDGES[:-1][self.outliers > 0]).tolist() if edge > limits[0]]
+        groups = self.sums[-1].values.size if self.sums else 1
+        queries = [GroupSums(self.limits, row_rules, residual_limit=limit) for limit in limits]
+
+        def risk(query: GroupSums) -> float:
+            """Return the expected squared error of the mean."""
+            lost = self.outliers @ np.maximum(width * OUTLIER_DISTANCES - query.residual_limit, 0.0)
+            return float(lost**2 + groups * query.noise_variance(epsilon) / access.rows**2)
+
+        return min(queries, key=risk)
 
     def learn_length_scales(self) -> SumModel:
         """Return the model fitted with length scales that are learnt from all sums so far."""
@@ -281,7 +299,7 @@ def update_sums(table: FeatureTable, access: LabelAccess, earlier: EarlierFit) -
         return model
     model = replace(model, error=linear.residual_variance + linear.signal_variance / 2)
     model = model.measure_error(access, row_rules)
-    query = model.residual_sums(row_rules, access.remaining)
+    query = model.residual_sums(access, row_rules)
     return model.add_sums(access, query, access.remaining).finished()
 
 
@@ -330,6 +348,18 @@ _DEVIATIONS = 2.0 ** (-np.arange(4, 48) / 4)
 _MISFIT = 0.03
 """The share of rows by which counts may differ from those of the assumed shape."""
 
+_SIGNIFICANT = 2.5
+"""A count is above the assumed shape if it is by this many standard deviations of its noise, and the misfit."""
+
+_MOST_OUTLIERS = 0.5
+"""The largest share of rows that are outliers; noise alone may show more."""
+
+_EDGES = np.append(2.0 ** -np.arange(OCTAVES), 0.0)
+"""Edges of the octaves of distances, from far to near, in widths."""
+
+OUTLIER_DISTANCES = 0.75 * _EDGES[:-1]
+"""The assumed distance of an outlier in each octave, in widths."""
+
 
 def residual_masses(edges: Array) -> Array:
     """Return the probabilities of distances between edges, from far to near, in standard deviations.
@@ -357,11 +387,27 @@ def estimate_spread(noisy: Sums, rows: int, epsilon: float, width: float) -> flo
     width : float
         The largest distance.
     """
-    edges = np.append(2.0 ** -np.arange(OCTAVES), 0.0)  # from far to near, in widths
     best = (math.inf, 0.0)
     for deviation in _DEVIATIONS:
-        expected = rows * residual_masses(edges / deviation)
+        expected = rows * residual_masses(_EDGES / deviation)
         level = 8 / epsilon**2 + expected + (_MISFIT * rows) ** 2  # of noise, of chance, of the shape
         misfit = float(np.sum((noisy - expected) ** 2 / level))
         best = min(best, (misfit, float(deviation)))
     return (best[1] * width) ** 2
+
+
+def find_outliers(noisy: Sums, rows: int, epsilon: float, deviation: float) -> Array:
+    """Return the share of rows in each octave above those of a shape with this deviation, if it is significant.
+
+    Examples
+    --------
+    >>> counts = np.append([500, 0, 0, 4500], np.zeros(10, dtype=int))    # a yes of one in ten
+    >>> find_outliers(counts, 5000, 0.1, 0.1)[:3].round(2)
+    array([0.1, 0. , 0. ])
+    """
+    expected = rows * residual_masses(_EDGES / deviation)
+    surplus = noisy - expected
+    threshold = _SIGNIFICANT * math.sqrt(8) / epsilon + np.minimum(_MISFIT * rows, expected)
+    is_outlier = (surplus > threshold) & (_RESIDUAL_LIMIT * deviation < OUTLIER_DISTANCES)
+    shares = np.where(is_outlier, surplus / rows, 0.0)
+    return np.asarray(shares / max(1.0, float(shares.sum()) / _MOST_OUTLIERS))
