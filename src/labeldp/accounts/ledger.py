@@ -458,7 +458,7 @@ def as_ledger(ledger: object) -> Ledger | None:
     raise ParameterError(Setting("ledger"), " must be a Ledger; for a file use Ledger.open(path, limit=...)")
 
 
-def open_book(path: StrPath) -> Ledger | Extract:
+def open_book(path: StrPath) -> Book:
     """Return the ledger of a database, to be read, or the extract of one.
 
     A reviewer reads extracts only, by `Extract.load`.

@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import json
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -316,13 +317,22 @@ def _refuse_version(header: Data | None, name: str) -> None:
 # ---- ledgers and their extracts ---------------------------------------------------------------------------------
 
 
-class Book:
+class Book(ABC):
     """Charges and totals of a chain: of a ledger, or of its extract."""
 
     @property
+    @abstractmethod
+    def path(self) -> str | None:
+        """The path of the file, or None for a ledger in memory."""
+
+    @property
+    @abstractmethod
     def chain(self) -> Chain:
         """All records."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def to_extract(self) -> str:
+        """Return the extract, JSON for a reviewer."""
 
     @property
     def rules(self) -> Header:
@@ -393,8 +403,7 @@ class Extract(Book):
 
     def __init__(self, text: str, name: str = "the extract") -> None:
         content = _read_extract(text, name)
-        self.path = name
-        self._text = text
+        self._name, self._text = name, text
         self._chain = Chain.of(name, ((entry["record"], entry["hash"]) for entry in content["records"]))
         if content["total"] != self.total:
             raise LedgerError(f"{name} states a total of {content['total']}, and its charges are {self.total}")
@@ -412,6 +421,11 @@ class Extract(Book):
                 f"labeldp ledger {path} --json writes"
             )
         return cls(data.decode("utf-8", "replace"), str(path))
+
+    @property
+    def path(self) -> str:
+        """The name of the extract."""
+        return self._name
 
     @property
     def chain(self) -> Chain:

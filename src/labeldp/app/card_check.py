@@ -17,8 +17,7 @@ from labeldp._values import Array
 from labeldp.accounts.accuracy import is_possible
 from labeldp.accounts.budget import missing_charges
 from labeldp.accounts.card import Card
-from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.ledger_chain import Extract
+from labeldp.accounts.ledger_chain import Book
 from labeldp.accounts.verification import Check, Verification, verify_card
 from labeldp.app.label_check import describe_features, recompute_labels
 from labeldp.app.released_table import open_release
@@ -35,7 +34,7 @@ def verify_files(
     file: StrPath | None = None,
     folder: StrPath | None = None,
     model_folder: StrPath | None = None,
-    ledger: Ledger | Extract | None = None,
+    ledger: Book | None = None,
 ) -> Verification:
     """Check a card as `verify_card` does, and compare it with the file or folder it names.
 
@@ -48,7 +47,7 @@ def verify_files(
         The folder of the file that the card names, if none is given.
     model_folder : path-like, optional
         The folder of the model behind the labels of a table: they are computed again.
-    ledger : Ledger or Extract, optional
+    ledger : Book, optional
         The charges of the card must be in it.
     """
     verification = verify_card(text)
@@ -109,7 +108,7 @@ def _checks_without_checksum(card: Card, path: Path | None, folder: StrPath | No
         yield Check("file", False, "the card names no file, so nothing links this one to it")
 
 
-def _check_ledger(card: Card, ledger: Ledger | Extract) -> Check:
+def _check_ledger(card: Card, ledger: Book) -> Check:
     """Look for the charges of a card in a ledger."""
     if not card.terms.charges:
         return Check("ledger", None, "the card has no charges to look for", needed=False)

@@ -15,8 +15,8 @@ from rich.text import Text
 from typer import Argument, Option
 
 from labeldp.accounts.budget import Charge, missing_charges, rounded_up, sum_of
-from labeldp.accounts.ledger import Ledger, open_book
-from labeldp.accounts.ledger_chain import Extract
+from labeldp.accounts.ledger import open_book
+from labeldp.accounts.ledger_chain import Book, Extract
 from labeldp.accounts.verification import Check, Verification, verify_card
 from labeldp.app.card_files import KINDS, cards_in, read_card_file, report_path, reports_beside
 from labeldp.app.cli.commands import command
@@ -196,7 +196,7 @@ def _skipped_files(card: Path) -> Iterator[Check]:
 
 
 def _verified(
-    card_file: Path, file: Path | None, ledger: Ledger | Extract | None, model: Path | None = None
+    card_file: Path, file: Path | None, ledger: Book | None, model: Path | None = None
 ) -> tuple[Path, str, Verification]:
     """Return the path and the text of a card, and its checks.
 

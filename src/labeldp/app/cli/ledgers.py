@@ -15,7 +15,7 @@ from typer import Argument, Option
 from labeldp.accounts.budget import Charge, missing_charges, rounded_up, sum_of, total_of
 from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger, open_book
-from labeldp.accounts.ledger_chain import Extract
+from labeldp.accounts.ledger_chain import Book
 from labeldp.accounts.ledger_file import restore_ledger
 from labeldp.accounts.ledger_totals import describe_totals
 from labeldp.app.card_files import cards_in, is_card_name, read_card_file
@@ -93,9 +93,9 @@ def _only(ledgers: Sequence[Path], option: str) -> Path:
     return ledgers[0]
 
 
-def _open_all(ledgers: Sequence[Path]) -> list[Ledger | Extract]:
+def _open_all(ledgers: Sequence[Path]) -> list[Book]:
     """Return several ledgers; a copy of one would count its charges twice."""
-    books: dict[object, Ledger | Extract] = {}
+    books: dict[object, Book] = {}
     for file in ledgers:
         book = open_book(file)
         origin = book.rules.id, *book.charges[:1]  # a ledger in memory has no id
@@ -162,7 +162,7 @@ def _compare_cards(folder: Path, recorded: Sequence[Charge]) -> None:
     print_result(f"\nThe ledger has all charges of {count}.\n", style="bold")
 
 
-def _show(books: Sequence[Ledger | Extract]) -> None:
+def _show(books: Sequence[Book]) -> None:
     """Print charges and sums."""
     charges = [charge for book in books for charge in book.charges]
     if len(books) == 1:

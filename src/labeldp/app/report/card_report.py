@@ -15,8 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from labeldp import __version__
 from labeldp.accounts.budget import Charge, missing_charges, rounded_up, sum_of
 from labeldp.accounts.explanation import public_rows
-from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.ledger_chain import Extract
+from labeldp.accounts.ledger_chain import Book
 from labeldp.accounts.ledger_totals import describe_totals
 from labeldp.accounts.numbers import PEOPLE, number, odds_figures, times
 from labeldp.accounts.scores import coefficient_cells, describe_coefficients, describe_fit
@@ -36,7 +35,7 @@ def render_report(
     card_text: str,
     kind: Kind = "report",
     *,
-    ledger: Ledger | Extract | None = None,
+    ledger: Book | None = None,
     verification: Verification | None = None,
 ) -> str:
     """Return the report of a card, as HTML.
@@ -47,7 +46,7 @@ def render_report(
         The card of a mechanism, a release or a model.
     kind : {"report", "summary"}
         All of it, or one A4 page for a data-protection impact assessment.
-    ledger : Ledger or Extract, optional
+    ledger : Book, optional
         Shows all other charges for these labels, and the rest of the limit.
     verification : Verification, optional
         The result of `verify_card` or `verify_files` for this card, where that was called before.
@@ -123,7 +122,7 @@ def templates() -> Environment:
     return environment
 
 
-def _describe_ledger(ledger: Ledger | Extract, charges: Sequence[Charge]) -> list[str]:
+def _describe_ledger(ledger: Book, charges: Sequence[Charge]) -> list[str]:
     """Return the sum of all charges of a ledger and of a release, and the rest of its limit."""
     missing = missing_charges(charges, ledger.charges)
     total = ledger.total + sum_of(missing)

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from labeldp.accounts.budget import Budget, Charge, label_cost, rounded_up, sum_of, sums_by_segment
-from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.ledger_chain import Chain, Extract
+from labeldp.accounts.ledger_chain import Book, Chain
 from labeldp.accounts.ledger_totals import describe_totals, median_total
 from labeldp.app.report.card_report import templates
 from labeldp.app.report.drawing import draw
@@ -52,12 +51,12 @@ class Balance:
     median: float
 
 
-def render_ledger(book: Ledger | Extract) -> str:
+def render_ledger(book: Book) -> str:
     """Return the page of a ledger, as HTML that loads nothing and runs nothing.
 
     Parameters
     ----------
-    book : Ledger or Extract
+    book : Book
 
     Examples
     --------
@@ -87,7 +86,7 @@ def render_ledger(book: Ledger | Extract) -> str:
     )
 
 
-def replay(book: Ledger | Extract) -> list[Balance]:
+def replay(book: Book) -> list[Balance]:
     """Return the totals after each record with charges."""
     chain, balances = Chain("the ledger"), list[Balance]()
     for entry in json.loads(book.to_extract())["records"]:
@@ -112,7 +111,7 @@ def _time_of(charge: Charge) -> datetime:
         raise LedgerError("a charge has a time that cannot be read: no page was written") from None
 
 
-def plot_balances(axes: Any, balances: Sequence[Balance], book: Ledger | Extract) -> None:
+def plot_balances(axes: Any, balances: Sequence[Balance], book: Book) -> None:
     """Draw totals over time, and the limit."""
     times = [balance.when for balance in balances]
     for attribute, name in LINES[book.chain.rules.unit].items():
