@@ -277,10 +277,11 @@ def _require_prior(prior: Histogram, terms: Terms) -> None:
     first, last = prior.bounds
     is_inside = low - margin <= first and last <= high + margin
     require(is_inside or origin.reports is not None, "a prior lies outside its bounds")
-    description = "" if origin.charge is None else origin.charge.description
-    is_alone = description.endswith(ESTIMATED_ALONE)  # before this release
-    if description.startswith(("prior (curator)", "prior (local)")) and not is_alone:
-        require(description.startswith(f"prior ({terms.trust})"), _NO_SOURCE)
+    charge = origin.charge
+    if charge is None or _is_alone(charge):  # estimated before this release
+        return
+    if charge.description.startswith(("prior (curator)", "prior (local)")):
+        require(charge.description.startswith(f"prior ({terms.trust})"), _NO_SOURCE)
         is_trusted = terms.trust == "curator" or not origin.statistics
         require(is_trusted, "with local trust nobody can count labels, and its prior is from counts")
 

@@ -82,27 +82,19 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-class _SafeCharacters(dict[int, str]):
-    """Table for `str.translate`: a mark for characters that command a terminal, reorder text, or are invisible."""
-
-    def __missing__(self, code: int) -> str:
-        character = chr(code)
-        is_safe = character.isprintable() or character == "\n" or unicodedata.category(character) == "Zs"
-        return self.setdefault(code, character if is_safe else "\ufffd")
-
-
-SAFE_CHARACTERS = _SafeCharacters()
-
-
 def without_controls(text: str) -> str:
-    r"""Return a text without characters that command a terminal, reorder text, or are invisible.
+    r"""Return a text with a mark for characters that command a terminal, reorder text, or are invisible.
 
     Examples
     --------
     >>> without_controls("a" + chr(27) + "[2Jb" + chr(0x202E) + "c\nd")
     'a�[2Jb�c\nd'
     """
-    return text.translate(SAFE_CHARACTERS)
+    return "".join(character if _is_safe(character) else "\ufffd" for character in text)
+
+
+def _is_safe(character: str) -> bool:
+    return character.isprintable() or character == "\n" or unicodedata.category(character) == "Zs"
 
 
 # ---- options in messages ------------------------------------------------------------------------------

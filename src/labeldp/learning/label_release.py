@@ -190,18 +190,13 @@ def privatize(
         purpose=purpose,
     )
     for request in requests:
-        refuse_before_charge(request, X)
+        if X is None:
+            request.refuse_biased()
+        else:
+            refuse_mechanism_options(request)
     source = resolve_source(random_state)
     with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
         return release_columns(requests, columns, X, labels, as_ledger(ledger), source, verbose=verbose)
-
-
-def refuse_before_charge(request: Request, X: Any) -> None:
-    """Refuse a request that cannot be met, with or without features."""
-    if X is None:
-        request.refuse_biased()
-    else:
-        refuse_mechanism_options(request)
 
 
 def release_columns(
@@ -218,7 +213,10 @@ def release_columns(
     rows, cost = len(columns[0].array), exact_sum(request.epsilon.exact for request in requests)
     scope = (ledger or Ledger()).admit(requests[0].scope, rows, cost)
     requests = [request.with_scope(scope) for request in requests]
-    columns = [_take_kept(scope, column) for column in columns]
+    columns = [
+        replace(column, labels=take_kept(scope, column.labels), array=scope.select(column.array))
+        for column in columns
+    ]
     X, charged = take_kept(scope, X), ledger_to_charge(ledger, labels)
     charges_before = len(charged.own_charges)
 
@@ -233,11 +231,6 @@ def release_columns(
             forget_labels(labels)  # nothing was released
         raise
     return Release.of(released, charged).spread(scope, rows)
-
-
-def _take_kept(scope: Scope, column: LabelColumn) -> LabelColumn:
-    """Return the labels of the rows that are used."""
-    return replace(column, labels=take_kept(scope, column.labels), array=scope.select(column.array))
 
 
 def release_column(

@@ -182,12 +182,8 @@ def refuse_lookalike(label: str, public: Iterable[str], *advice: object) -> None
 
 def _visible(name: str) -> str:
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    characters = (" " if character.isspace() else character for character in text if not _is_invisible(character))
-    return " ".join("".join(characters).split())
-
-
-def _is_invisible(character: str) -> bool:
-    return unicodedata.category(character).startswith("C") and not character.isspace()
+    visible = (mark for mark in text if mark.isspace() or not unicodedata.category(mark).startswith("C"))
+    return " ".join("".join(visible).split())
 
 
 def column_names(frame: Any) -> list[Any] | None:

@@ -173,7 +173,8 @@ class Categories:
         coded = text_or_null(column).dictionary_encode()
         values = coded.dictionary.to_pylist()
         position = {value: k for k, value in enumerate(self.values)}
-        columns = np.array([*(position.get(value, -1) for value in values), self._missing_column])
+        missing_column = len(self.values) if self.marks_missing else -1
+        columns = np.array([*(position.get(value, -1) for value in values), missing_column])
         codes = coded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
         if len(self.rare_values) < MAX_RARE_VALUES:  # else some rare values are not known, and look like new ones
             levels = {*self.values, *self.rare_values}
@@ -185,11 +186,6 @@ class Categories:
         has_column = np.flatnonzero(column >= 0)
         numbers[has_column, column[has_column]] = 1.0
         return numbers
-
-    @property
-    def _missing_column(self) -> int:
-        """The column that marks missing values; -1 if there is none."""
-        return len(self.values) if self.marks_missing else -1
 
 
 def fit_column(name: str, column: Any, *, is_category: bool) -> Numbers | Categories | str:

@@ -27,7 +27,6 @@ from rich.table import Table
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.sentences import (
     EXPLAINED,
-    SAFE_CHARACTERS,
     as_flag,
     explain_defect,
     explain_error,
@@ -178,7 +177,7 @@ class PlainConsole(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         """Yield segments without control characters but those of Rich itself."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=segment.text.translate(SAFE_CHARACTERS))
+            yield segment if segment.control else segment._replace(text=without_controls(segment.text))
 
 
 def is_interactive() -> bool:

@@ -146,11 +146,8 @@ class ChosenFolder:
 
     def _files(self, *patterns: str) -> list[str]:
         """Return the names of visible files of the folder that match."""
-        paths = [path for pattern in patterns for path in self.root.glob(pattern)]
-        names = [self.name(path) for path in sorted(paths) if self.has_file(path)]
+        paths = sorted(path for pattern in patterns for path in self.root.glob(pattern))
+        inside = (path for path in paths if path.is_file() and self.root in path.resolve().parents)
+        names = list(map(self.name, inside))
         visible = [name for name in names if name.isprintable() and not f"/{name}".count("/.")]
         return visible[:MAX_LISTED]
-
-    def has_file(self, path: Path) -> bool:
-        """Test whether a path leads to a file of the folder."""
-        return path.is_file() and self.root in path.resolve().parents
