@@ -18,7 +18,7 @@ from labeldp.accounts.numbers import odds_figures
 from labeldp.accounts.scope import Scope
 from labeldp.app.options import RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
-from labeldp.app.page.forms import Form, collect_problem, parse_fields
+from labeldp.app.page.forms import Form, Problems, Texts, collect_problem, parse_fields
 from labeldp.app.page.site import Site, show
 from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, unfinished_of
 from labeldp.errors import ParameterError
@@ -102,7 +102,7 @@ FIELDS = (
 )
 
 
-def take_budget(site: Site, unfinished: Unfinished, form: FormData, problems: dict[str, str]) -> str:
+def take_budget(site: Site, unfinished: Unfinished, form: FormData, problems: Problems) -> str:
     """Take ε, the ledger and names, and make the request; a form that only leaves the page says so in ``show``."""
     unfinished.keep_typed(form, FIELDS)
     step = form.get("show")
@@ -128,12 +128,12 @@ def budget_values(site: Site, unfinished: Unfinished) -> Data | str:
 def figures_page(request: Request) -> Response:
     """Show the forecast for the fields of the budget, for a script; nothing of them is kept."""
     with unfinished_of(request) as (site, unfinished):
-        problems = dict[str, str]()
+        problems = Problems()
         figures = _figures(site.folder, unfinished, request.query_params, problems)
         return show(request, "choices", unfinished=unfinished, problems=problems, **figures)
 
 
-def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems: dict[str, str]) -> Data:
+def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems: Problems) -> Data:
     """Return the forecast for the ε of a form, and all costs with it; for an example without one."""
     options = parse_fields(["epsilon", "score", "limit", "segment", "target_error", "target", "purpose"], form, {})
     kind = str(form.get("kind"))
@@ -167,7 +167,7 @@ def _column_count(unfinished: Unfinished, kind: str) -> int | None:
     return min(counts[kind], limit) if kind in counts and limit >= 0 else None
 
 
-def _named_ledger(folder: ChosenFolder, form: Form, problems: dict[str, str]) -> Ledger | None:
+def _named_ledger(folder: ChosenFolder, form: Form, problems: Problems) -> Ledger | None:
     """Return the ledger that a form names, if it is there."""
     with collect_problem(problems, "ledger"):
         path = folder.target(str(form.get("ledger")))
@@ -182,7 +182,7 @@ def _costs(unfinished: Unfinished, epsilon: float, score: float) -> dict[str, Bu
 
 
 def _reach_error(
-    unfinished: Unfinished, options: Mapping[str, Any], target: str, columns: int | None, problems: dict[str, str]
+    unfinished: Unfinished, options: Mapping[str, Any], target: str, columns: int | None, problems: Problems
 ) -> float | None:
     """Return the least ε that reaches the error that was typed, if one was."""
     if options.get("target_error") is None:
@@ -193,7 +193,7 @@ def _reach_error(
     return None
 
 
-def _suggestions(folder: ChosenFolder, unfinished: Unfinished) -> dict[str, list[str]]:
+def _suggestions(folder: ChosenFolder, unfinished: Unfinished) -> Texts:
     """Return values of fields that suit the table; the ledger is that of its private column, if there is one."""
     label = str(unfinished.label)
     ledgers = [name for name in folder.ledgers() if has_charges(folder.target(name), label, is_named=True)]
@@ -229,7 +229,7 @@ def score_of(release: ReleaseRequest, rows: int) -> ScorePlan | None:
 
 
 def _parse(
-    folder: ChosenFolder, unfinished: Unfinished, form: FormData, problems: dict[str, str]
+    folder: ChosenFolder, unfinished: Unfinished, form: FormData, problems: Problems
 ) -> ReleaseRequest | None:
     """Return the request, or collect its problems; the command that carries it out checks everything again."""
     kind = str(form.get("kind"))
@@ -272,7 +272,7 @@ def _choose_columns(unfinished: Unfinished, form: FormData, kind: str, options: 
         raise ParameterError(f"values are missing in {', '.join(incomplete)}: leave it out, or tick “{GAPS}”")
 
 
-def _check(release: ReleaseRequest, rows: int, problems: dict[str, str]) -> None:
+def _check(release: ReleaseRequest, rows: int, problems: Problems) -> None:
     """Collect problems of a request with its ledger, its scale and its score."""
     options = release.options
     if not release.ledger.exists() and release.limit is None:

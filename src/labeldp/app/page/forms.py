@@ -18,6 +18,12 @@ from labeldp.app.cli import OPTIONS
 from labeldp.app.sentences import EXPLAINED, as_field, explain_charges, explain_error
 from labeldp.errors import ParameterError, Setting
 
+Problems = dict[str, str]
+"""Sentences on what is wrong, by the names of form fields."""
+
+Texts = dict[str, list[str]]
+"""Typed texts, by the names of form fields."""
+
 Form = ImmutableMultiDict[str, Any]
 """Typed text by the name of its field: the body or the query of a request."""
 
@@ -38,7 +44,7 @@ def explain(error: BaseException, ledger: Ledger | None = None) -> str:
 
 
 @contextmanager
-def collect_problem(problems: dict[str, str], field: str, fields: Collection[str] = ()) -> Iterator[None]:
+def collect_problem(problems: Problems, field: str, fields: Collection[str] = ()) -> Iterator[None]:
     """Note what goes wrong in the block as the problem of a form field, or of another one that the error names.
 
     Examples
@@ -56,7 +62,7 @@ def collect_problem(problems: dict[str, str], field: str, fields: Collection[str
         problems[option if option in fields else field] = explain(error)
 
 
-def parse_fields(names: Iterable[str], form: Form, problems: dict[str, str], decimals: str = ".,") -> Data:
+def parse_fields(names: Iterable[str], form: Form, problems: Problems, decimals: str = ".,") -> Data:
     """Return the values of options, by name; those that are wrong are left out, and noted as problems.
 
     Bounds are written as the table is: their decimal mark is one of ``decimals``.

@@ -24,7 +24,7 @@ from labeldp.app.handover import as_workbook
 from labeldp.app.model_fit import fit_file
 from labeldp.app.page.budget_step import preview_of, score_of
 from labeldp.app.page.chosen_folder import ChosenFolder
-from labeldp.app.page.forms import explain
+from labeldp.app.page.forms import Problems, explain
 from labeldp.app.page.picture import Picture, draw_model, draw_regression, draw_table
 from labeldp.app.page.site import SOON, Site, go, site_of
 from labeldp.app.page.unfinished import ReleaseRequest, Unfinished
@@ -57,7 +57,7 @@ OUTPUTS = {
 OTHER_REQUEST = "The request was changed, perhaps in another tab. Nothing was charged: check it again."
 
 
-def take_release(site: Site, unfinished: Unfinished, form: FormData, problems: dict[str, str]) -> str:
+def take_release(site: Site, unfinished: Unfinished, form: FormData, problems: Problems) -> str:
     """Start the release that the form was shown with, once: pressing twice does not spend twice."""
     release, work = unfinished.request, unfinished.release
     if release is not None and (work is None or work.state != "done"):

@@ -20,7 +20,7 @@ from labeldp.app.card_check import verify_files
 from labeldp.app.card_files import read_card_file
 from labeldp.app.options import RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
-from labeldp.app.page.forms import collect_problem
+from labeldp.app.page.forms import Problems, Texts, collect_problem
 from labeldp.app.page.site import go, show, site_of
 from labeldp.app.page.table_step import new_release
 from labeldp.app.report import Kind, render_report
@@ -56,9 +56,9 @@ def releases_page(request: Request) -> Response:
     return show(request, "releases", cards=cards, paid=names, ledgers=ledgers, problems=problems)
 
 
-def _ledgers_in(folder: ChosenFolder) -> tuple[dict[str, Ledger], dict[str, str]]:
+def _ledgers_in(folder: ChosenFolder) -> tuple[dict[str, Ledger], Problems]:
     """Return all ledgers of the folder by name, and the problems of those that cannot be read."""
-    ledgers, problems = dict[str, Ledger](), dict[str, str]()
+    ledgers, problems = dict[str, Ledger](), Problems()
     for name in folder.ledgers():
         with collect_problem(problems, name):
             ledgers[name] = Ledger.open(folder.target(name), create=False)
@@ -81,7 +81,7 @@ def again_form(request: Request, form: FormData) -> Response:
     return go(request, begun.at("table"))
 
 
-def _settings(card: Card) -> dict[str, list[str]]:
+def _settings(card: Card) -> Texts:
     """Return the texts of the fields of forms that a card states."""
     content, terms = card.content, card.terms
     epsilon = rounded_up(terms.label_cost.epsilon, 15)

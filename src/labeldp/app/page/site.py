@@ -23,6 +23,7 @@ from labeldp.accounts.numbers import number
 from labeldp.app.cli import OPTIONS
 from labeldp.app.options import RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
+from labeldp.app.page.forms import Problems
 from labeldp.app.page.guard import Keys
 from labeldp.app.page.work import Work
 from labeldp.app.sentences import as_field, counted, printable, spelled
@@ -82,7 +83,7 @@ class Site:
     keys: Keys = field(default_factory=Keys)
     unfinished: dict[str, Unfinished] = field(default_factory=dict)
     works: dict[str, Work] = field(default_factory=dict)
-    problems: dict[str, str] = field(default_factory=dict)
+    problems: Problems = field(default_factory=dict)
     is_closed: bool = False
     last_request: float = field(default_factory=time.monotonic)
 

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from labeldp._atomic import atomic_file
 from labeldp._values import Data, parse_integer
 from labeldp.accounts.cells import as_csv
-from labeldp.app.page.forms import collect_problem, parse_fields
+from labeldp.app.page.forms import Problems, collect_problem, parse_fields
 from labeldp.app.page.site import Site, go, show, site_of
 from labeldp.app.page.unfinished import Unfinished, typed_texts
 from labeldp.app.sentences import counted
@@ -125,7 +125,7 @@ def table_values(site: Site, unfinished: Unfinished) -> Data | str:
     return {"work": work, "state": state, "seen": overview, "fields": fields, "likely": LIKELY_ENCODING}
 
 
-def take_table(site: Site, unfinished: Unfinished, form: FormData, problems: dict[str, str]) -> str:
+def take_table(site: Site, unfinished: Unfinished, form: FormData, problems: Problems) -> str:
     """Take how the file is written, and which column is private and which are shared, and read it anew."""
     begun = unfinished
     with collect_problem(problems, "table"):
@@ -177,7 +177,7 @@ def _columns(unfinished: Unfinished, form: FormData) -> tuple[str, frozenset[str
 
 def _dialect(unfinished: Unfinished, form: FormData) -> Dialect:
     """Return how the file is written, by a form; titles of another sheet are counted anew."""
-    problems = dict[str, str]()
+    problems = Problems()
     options = parse_fields(DIALECT, form, problems)
     if problems:
         raise ParameterError("; ".join(problems.values()))
@@ -195,7 +195,7 @@ def column_values(site: Site, unfinished: Unfinished) -> Data | str:
     return unfinished.at("table") if unfinished.overview is None else {"seen": unfinished.overview}
 
 
-def take_column(site: Site, unfinished: Unfinished, form: FormData, problems: dict[str, str]) -> str:
+def take_column(site: Site, unfinished: Unfinished, form: FormData, problems: Problems) -> str:
     """Take bounds, and how rows belong to people."""
     overview = unfinished.overview
     if overview is None:

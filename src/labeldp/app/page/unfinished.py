@@ -22,6 +22,7 @@ from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.scope import Scope
 from labeldp.app.options import open_ledger
+from labeldp.app.page.forms import Problems, Texts
 from labeldp.app.page.site import Site, site_of
 from labeldp.app.page.work import Work
 from labeldp.errors import DataError, Message, ParameterError, Setting
@@ -109,9 +110,9 @@ class Unfinished:
     dialect: Dialect
     label: str | None = None
     left_out: frozenset[str] = frozenset()
-    written: dict[str, list[str]] = field(default_factory=dict)
-    typed: dict[str, list[str]] = field(default_factory=dict)
-    problems: dict[str, dict[str, str]] = field(default_factory=dict)
+    written: Texts = field(default_factory=dict)
+    typed: Texts = field(default_factory=dict)
+    problems: dict[str, Problems] = field(default_factory=dict)
     is_chosen: bool = False
     reading: Work | None = None
     options: Data | None = None
