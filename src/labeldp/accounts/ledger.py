@@ -358,7 +358,8 @@ class Ledger(Book):
                     scope = scope.without(ids.exhausted(people, epsilon, self.limit))
             if not scope.used_rows(rows):
                 raise BudgetError(
-                    f"nobody in these rows has {Budget(epsilon)} left for each of their rows. Nothing was spent",
+                    f"nobody in these rows has {Budget(epsilon)} left for each of their rows. Nothing was "
+                    "spent: take a smaller epsilon, or other rows",
                     option="ledger",
                 )
             if scope.exhausted:

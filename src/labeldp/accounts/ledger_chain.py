@@ -154,7 +154,8 @@ class Chain:
         text = canonical(record)
         if len(text) > MAX_RECORD:
             raise LedgerError(
-                f"these charges take more than {MAX_RECORD:,} bytes in a ledger: nothing was charged"
+                f"these charges take more than {MAX_RECORD:,} bytes in a ledger: nothing was charged. Name fewer "
+                "segments in one release"
             )
         digest = next_hash(self.last, text)
         self.add(text, digest)

@@ -91,7 +91,8 @@ def refuse_true_labels(table: StrPath, label: str | None) -> None:
     if not mark.exists() or read_regular(mark, MAX_MARK).decode("ascii", "replace") != _checksum(table, label):
         raise DataError(
             f"{mark.name} is not there, or is of another table or of another label than {label!r}: only labels "
-            "that labeldp canaries drew are those of canaries"
+            "that labeldp canaries drew are those of canaries. Give the file that it wrote, with the "
+            "checksum beside it"
         )
 
 
@@ -152,7 +153,8 @@ class LearntRows:
         rows = split.train_rows + split.test_rows
         if self.labels.size != rows:
             raise DataError(
-                f"the table has {self.labels.size:,} rows with a label, and that of the fit had {rows:,}"
+                f"the table has {self.labels.size:,} rows with a label, and that of the fit had {rows:,}: give "
+                "the table of the fit"
             )
         return split.indices()[1]
 
@@ -194,7 +196,10 @@ def read_learnt(
     labels = labels[~is_missing]
     first = released.size - labels.size
     if first < 0 or (first and not last_rows):
-        raise DataError(f"the table has {labels.size:,} rows with a label, and the private one {released.size:,}")
+        raise DataError(
+            f"the table has {labels.size:,} rows with a label, and the private one {released.size:,}: give the "
+            "table that was privatized, or the canaries at its end"
+        )
     is_released = ~is_empty[first:]
     return LearntRows(card, released[first:][is_released], labels[is_released])
 

@@ -39,7 +39,7 @@ def earlier_fit(model: Any, request: FitRequest, ledger: Ledger) -> EarlierFit:
     """
     _, ensemble = model.public_model()
     if model.measurements is None:
-        raise ParameterError("the model has no measurements to add to: it was saved without them")
+        raise ParameterError("the model has no measurements to add to: it was saved without them. Fit a new one")
     terms: Terms = model.terms_
     refuse_other_unit(terms, request.bounds, request.label_transform)
     if is_full(terms, model.measurements):

@@ -465,7 +465,10 @@ def _parse_mechanisms(mechanism: Any, size: int) -> tuple[tuple[Mechanism, ...],
         )
     positions = {entry: position for position, entry in enumerate(dict.fromkeys(by_identity.values()))}
     if len(positions) > MAX_MECHANISMS:
-        raise ParameterError(f"reports may have {MAX_MECHANISMS} different mechanisms, got {len(positions)}")
+        raise ParameterError(
+            f"reports may have {MAX_MECHANISMS} different mechanisms, got {len(positions)}: take those of fewer "
+            "cards"
+        )
     position_of = {key: positions[entry] for key, entry in by_identity.items()}
     return tuple(positions), np.array([position_of[id(entry)] for entry in entries], dtype=np.int64)
 

@@ -148,7 +148,8 @@ def _verify_all(paths: Sequence[Path], ledger: Extract | None, *, as_json: bool)
         _show_verdicts(results, len(valid), charges)
     if ledger is not None and is_shared:
         raise CardError(
-            f"{ledger.path}: valid cards with different noise share a charge in it, which pays for one of them"
+            f"{ledger.path}: valid cards with different noise share a charge in it, which pays for one of them: "
+            "ask the owner for the charge of the other"
         )
     codes = {_EXIT_CODES[result.verdict] for result in results.values() if not result.holds}
     if codes:
