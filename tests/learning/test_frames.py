@@ -155,3 +155,13 @@ def test_nothing_that_lay_in_memory_before_enters_a_fit(regressor, columns, monk
         model = regressor(epsilon=1.0, bounds=BOUNDS, random_state=seeded(1)).fit(table[columns], labels(table))
         predicted.append(model.predict(table[columns]))
     assert np.array_equal(*predicted)
+
+
+@both
+def test_an_array_with_text_is_refused_with_the_way_out(regressor):
+    table, ledger = frame(), ldp.Ledger()
+    with pytest.raises(ldp.LabelDPError, match=r"(York|Bath|Ely).*give text in a data frame"):
+        regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger).fit(
+            table[["town", "area"]].to_numpy(object), labels(table)
+        )
+    assert not ledger.total.epsilon

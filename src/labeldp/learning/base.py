@@ -190,7 +190,12 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _check_array(self, X: Any, *, reset: bool) -> Any:
         """Return X as finite numbers, dense or sparse; ``reset`` for a fit, which learns the number of columns."""
         refuse_single_column(X)
-        X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_all_finite=False, reset=reset)
+        try:
+            X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_all_finite=False, reset=reset)
+        except ValueError as error:
+            if not str(error).startswith("could not convert string to float"):
+                raise
+            raise DataError(f"{error}: give text in a data frame, which is encoded, or as numbers") from None
         refuse_gaps(X)
         return X
 
