@@ -51,7 +51,7 @@ def all_measured(monkeypatch):
     """
     unknown, lengths = sum_model.prior_grid, sum_model.equal_length_scales(2)
     learnt = sum_model.LengthScales(lengths, np.ones(2), 0.0, lengths, lengths)
-    table = learnt.apply(TABLE)
+    table = TABLE.with_length_scales(learnt.values, learnt.strengths, learnt.log_prior_odds)
     search = cache(lambda prior: GroupSearch.of(table, np.frombuffer(prior)))
     for name, value in {
         "epsilon_split.FEWEST_FOR_LENGTHS": 0.0,

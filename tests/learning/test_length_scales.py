@@ -9,23 +9,26 @@ from labeldp.learning.features import FeatureTable
 from labeldp.learning.model_average import average_priors, prior_grid
 
 
-def fit(X, y, epsilon=1.0):
-    return ldp.ModelReleaseRegressor(epsilon=epsilon, bounds=(-4, 4), random_state=seeded(5)).fit(X, y)
+def fit(X, y, epsilon=1.0, seed=5):
+    return ldp.ModelReleaseRegressor(epsilon=epsilon, bounds=(-4, 4), random_state=seeded(seed)).fit(X, y)
 
 
 @pytest.mark.slow
 def test_two_columns_of_eight_that_interact_are_found(set_constants):
+    """In most fits: one in twenty has far more error by its noise."""
     X = np.random.default_rng(4).uniform(-1, 1, (6_000, 8))
     y = 4 * X[:, 2] * X[:, 5] + 0.3 * np.random.default_rng(5).normal(size=6_000)
-    model = fit(X[:5_000], y[:5_000])
-    public, _ = model.public_model()
-    assert set(np.argsort(-np.abs(public.turns).mean(axis=1))[:2]) == {2, 5}
+    models = [fit(X[:5_000], y[:5_000], seed=seed) for seed in (5, 6, 7)]
+    for model in models:
+        public, _ = model.public_model()
+        assert set(np.argsort(-np.abs(public.turns).mean(axis=1))[:2]) == {2, 5}
 
     def error(model):
         return np.mean((model.predict(X[5_000:]) - y[5_000:]) ** 2)
 
+    errors = [error(model) for model in models]
     set_constants({"learning.length_scales.MAX_SOURCES": 1})
-    assert error(model) < 0.5 * error(fit(X[:5_000], y[:5_000]))
+    assert np.median(errors) < 0.5 * error(fit(X[:5_000], y[:5_000]))
 
 
 def test_a_saved_model_with_interactions_predicts_the_same_bits(tmp_path):

@@ -120,7 +120,7 @@ def test_a_model_of_rows_in_the_order_in_which_they_lay_is_detected(small_splits
 def as_they_lay(frame, rows, most):
     """Return features and labels in the order in which Spark gives them."""
     table = frame.toArrow()
-    return executor.feature_table(table, 2), executor.floats(table.column(0))
+    return executor.feature_table(table), executor.floats(table.column(0))
 
 
 def test_a_release_with_a_label_left_out_of_the_replay_is_detected(small_splits, tables, tmp_path, monkeypatch):
