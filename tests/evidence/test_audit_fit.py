@@ -1,4 +1,4 @@
-"""An audit of one fit convicts what is not private, and hardly ever what is."""
+"""An audit of one fit detects what is not private, and hardly ever what is."""
 
 import numpy as np
 import pytest
@@ -88,7 +88,7 @@ WAYS = [audit_by_canaries, audit_by_held_out_rows]
 
 @pytest.mark.parametrize("audit", WAYS)
 @pytest.mark.parametrize("model", [KNeighborsRegressor(1), RandomForestRegressor(20, random_state=0)], ids=type)
-def test_a_model_that_remembers_labels_is_convicted(model, audit):
+def test_a_model_that_remembers_labels_is_detected(model, audit):
     found = audit(model)
     assert found.detected
     assert 2 < found.epsilon <= found.largest
@@ -103,7 +103,7 @@ def test_an_honest_model_and_a_good_one_without_privacy_that_remembers_nothing_a
         assert not audit(LinearRegression(), seed).detected
 
 
-def test_true_labels_are_convicted_and_private_ones_are_not():
+def test_true_labels_are_detected_and_private_ones_are_not():
     _, y = rows(2000)
     mine, others = y[:1000], y[1000:]
     assert ldp.audit_fit(mine, mine, others, epsilon=1.0).epsilon > 5
@@ -115,7 +115,7 @@ def test_true_labels_are_convicted_and_private_ones_are_not():
 
 
 def test_rows_on_which_nothing_can_be_guessed_are_no_right_guesses():
-    """A constant model, labels equal to their alternatives: a tie that counted as right would convict."""
+    """A constant model, labels equal to their alternatives: a tie that counted as right would be a violation."""
     coins = canary_labels(100, BOUNDS, seeded(0))
     constant = ldp.audit_fit(np.full(100, 2.5), coins, epsilon=0.1)
     assert (constant.pairs, constant.right, constant.epsilon, constant.largest) == (0, 0, 0.0, 0.0)

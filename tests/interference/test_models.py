@@ -16,6 +16,7 @@ from interference.outputs import described_error
 from interference.replay import replaced
 from labeldp.inference import clip_window, distribution, goodness_of_fit, moments
 from labeldp.learning import epsilon_split, label_queries, label_release, private_scores
+from labeldp.learning import sum_model as sum_model_of_fit
 from labeldp.learning.survey_rounds import plan_round
 from labeldp.release.label_access import LabelAccess
 
@@ -203,6 +204,28 @@ def test_everything_of_a_model_that_measured_all_it_can(model, tmp_path):
     with replaced(*few, *loose, (LabelAccess, "measure", spy)):
         assert_nothing_leaks(Way(lambda labels: fitted(MODELS[model](), labels)), *pair("all rows"), tmp_path)
     assert {"largest count of a window", "counts of windows", "counts of distances"} <= set(asked)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["labels, much ε", "sums"])
+def test_everything_of_a_model_that_found_a_rare_label_far_from_the_others(model, tmp_path):
+    """What is counted of them decides where residuals and labels are clipped from then on."""
+    shares, find = [], sum_model_of_fit.find_outliers
+
+    def spy(*given):
+        shares.append(find(*given).sum())
+        return find(*given)
+
+    rare = np.where(np.random.default_rng(7).random(3_000) < 0.12, *BOUNDS[::-1])
+    others = np.random.default_rng(8).uniform(*BOUNDS, rare.size)
+    fit = Way(lambda labels: fitted(MODELS[model](), labels))
+    with replaced((sum_model_of_fit, "find_outliers", spy)):
+        assert_nothing_leaks(fit, rare, others, tmp_path)
+        assert max(shares) > 0.05
+    for row in (0, int(np.argmax(rare))):
+        changed = rare.copy()
+        changed[row] = sum(BOUNDS) - rare[row]
+        assert not overspending(fit, rare, changed, tmp_path)
 
 
 @pytest.mark.slow
