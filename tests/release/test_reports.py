@@ -126,6 +126,25 @@ def test_the_error_of_predictions_is_unbiased():
     assert abs(error.value - 100) < 5 * error.standard_error
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "mechanism",
+    [ldp.Unbiased.for_bounds(BOUNDS, 1.0), ldp.RPWithPrior(interval=BOUNDS, zeta=35.0, epsilon=1.0)],
+    ids=["auto", "rp"],
+)
+def test_the_error_of_predictions_of_answers_at_the_bounds_is_unbiased(mechanism):
+    """The noise of a card's own table is no square function of the answer: that shows in answers at the ends."""
+    answers = np.where(np.arange(200_000) % 5 == 0, 100.0, 0.0)
+    error = ldp.Reports(mechanism.randomize(answers), mechanism).mean_squared_error(np.full(200_000, 20.0))
+    assert abs(error.value - 1600) < 4 * error.standard_error
+    assert error.standard_error < 40
+
+
+def test_two_values_show_no_error_of_predictions():
+    with pytest.raises(ParameterError, match="have 2 different values, which show means alone"):
+        reports("two-point").mean_squared_error(Y)
+
+
 def test_a_mechanism_without_unbiased_labels_shows_a_histogram_and_no_mean():
     mechanism = ldp.RROnBins(edges=[0, 20, 60, 100], outputs=[10, 40, 80], epsilon=2.0)
     given = ldp.Reports(mechanism.randomize(Y), mechanism)

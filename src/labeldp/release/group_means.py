@@ -12,10 +12,17 @@ from numpy.typing import ArrayLike
 from labeldp._values import Array, Index
 from labeldp.accounts.scores import Figure
 from labeldp.errors import ParameterError
+from labeldp.exact.table import TableChannel
 from labeldp.mechanisms.base import Mechanism
 
 _MAX_CURVATURE = -0.5
 """Noise whose variance falls faster with the square of a label is not estimated from single labels."""
+
+_MAX_MISFIT = 0.02
+"""The largest bias of an estimated square, in squared widths of the domain."""
+
+_TINY = 1e-30
+"""Added to the scale of outputs, which may have probability 0."""
 
 
 def variance_polynomial(mechanism: Mechanism) -> tuple[float, float, float]:
@@ -58,6 +65,36 @@ def noise_variances(mechanism: Mechanism, private: Array) -> Array:
     if c > _MAX_CURVATURE:
         return (a + b * private + c * private**2) / (1 + c)
     return np.full(private.shape, mean_noise_variance(mechanism, private))
+
+
+def squared_labels(mechanism: Mechanism, values: Array) -> Array:
+    """Return an estimate of the square of each label's position from 0 to 1 in the domain, from released values.
+
+    An output z of a table gets h(z) with E[h(z)|y] = y², by least squares over labels y; else z² minus its noise.
+
+    Raises
+    ------
+    ParameterError
+        If no function of the outputs estimates the square, as of two outputs.
+    """
+    low, high = mechanism.domain
+    channel = mechanism.channel
+    if not isinstance(channel, TableChannel):
+        labels = mechanism.debias(values)
+        squares = labels**2 - noise_variances(mechanism, labels)
+        return np.asarray((squares - 2 * low * labels + low**2) / (high - low) ** 2)
+    positions = np.linspace(0, 1, 257)
+    outputs = np.unique(channel.values)
+    below = [channel.cumulative(low + (high - low) * position, outputs) for position in positions.tolist()]
+    probabilities = np.diff(np.array(below), axis=1, prepend=0.0)
+    scales = np.sqrt(probabilities.mean(axis=0)) + _TINY
+    estimates = np.linalg.lstsq(probabilities / scales, positions**2, rcond=None)[0] / scales
+    if np.abs(probabilities @ estimates - positions**2).max() > _MAX_MISFIT:
+        raise ParameterError(
+            f"these reports have {outputs.size} different values, which show means alone: for errors of "
+            "predictions, design the card with another mechanism, such as rp"
+        )
+    return np.asarray(estimates[np.searchsorted(outputs, channel.nearest_output(values))])
 
 
 def parse_groups(by: ArrayLike | None, rows: int) -> tuple[list[Any], Index]:

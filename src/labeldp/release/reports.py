@@ -25,7 +25,7 @@ from labeldp.errors import LabelError, NotUnbiasedError, ParameterError, describ
 from labeldp.mechanisms.base import Mechanism, fingerprint, join_fingerprints, require_pure
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.deconvolution import deconvolve, label_likelihood
-from labeldp.release.group_means import group_figures, mean_noise_variance, noise_variances, parse_groups
+from labeldp.release.group_means import group_figures, mean_noise_variance, parse_groups, squared_labels
 
 _FEWEST_BINS = 8
 """The least number of bins of a histogram by default."""
@@ -408,22 +408,31 @@ class Reports:
         return nodes, np.concatenate(pieces), np.concatenate(counts)
 
     def mean_squared_error(self, predictions: ArrayLike) -> Figure:
-        """Return the mean squared error of predictions of the answers, unbiased, with its standard error.
+        """Return the mean squared error of predictions of the answers, with its standard error.
 
-        The squared distance from an unbiased label is that from the answer, plus the variance of the noise.
+        It is unbiased, but for cards of the mechanism ``unbiased``: there the bias is at most a fiftieth of the
+        squared width of the bounds, and mostly far less.
 
         Parameters
         ----------
         predictions : array-like
             Of a model that was fitted to other reports.
+
+        Raises
+        ------
+        ParameterError
+            If the values show nothing but their mean, as of two-point.
         """
         self._refuse_clipped()
         predicted = np.asarray(predictions, dtype=np.float64).reshape(-1)
         if predicted.size != len(self):
             raise ParameterError(f"there are {len(self):,} reports, and {predicted.size:,} predictions")
-        squares = (self.labels - predicted) ** 2
+        low, high = self.bounds
+        labels, predicted = (self.labels - low) / (high - low), (predicted - low) / (high - low)
+        squares = predicted**2 - 2 * predicted * labels
         for rows, mechanism in self.by_mechanism():
-            squares[rows] -= noise_variances(mechanism, self.labels[rows])
+            squares[rows] += squared_labels(mechanism, self.values[rows])
+        squares *= (high - low) ** 2
         return Figure(float(squares.mean()), float(squares.std() / math.sqrt(len(self))))
 
 
