@@ -161,14 +161,9 @@ class NoisySums:
         residual_variance : float
             The expected variance of a label that features do not explain.
         """
-        sizes = self.groups.sizes
-        rows_a_sample = sizes / self.groups.sample_sizes
-        variance = sizes * rows_a_sample * residual_variance + self.noise_variance
-        root = 1 / np.sqrt(variance)
-        scaled = (self.groups.features * (rows_a_sample * root)[:, None]).astype(np.float32)
-        rows = float(np.mean(sizes * rows_a_sample / variance))
-        noise_variance = float(np.mean(self.noise_variance / variance))
-        return Observation.of_few(scaled, self.values * root, rows, noise_variance)
+        scale = self.groups.sizes / self.groups.sample_sizes
+        noise, rows = self.noise_variance, self.groups.sizes * scale
+        return Observation.of_sums(self.groups.features, scale, self.values, rows, noise, residual_variance)
 
 
 def with_length_scales(sums: Sequence[NoisySums], table: FeatureTable) -> tuple[NoisySums, ...]:

@@ -93,6 +93,34 @@ class Observation:
         return cls(design.T @ design, moment, square, values.size, rows, noise_variance, design, values)
 
     @classmethod
+    def of_sums(
+        cls,
+        features: Small,
+        scale: Array,
+        values: Array,
+        rows: Array,
+        noise: Array | float,
+        residual_variance: float,
+    ) -> Observation:
+        """Return sums over rows, each divided by the standard deviation of its error.
+
+        Parameters
+        ----------
+        features : array, sums × features
+        scale : array
+            The factors of features: the number of rows where they are means, 1 where they are sums.
+        values : array
+        rows, noise : arrays
+            A sum has the variance rows · residual_variance + noise around what features explain.
+        residual_variance : float
+        """
+        variance = rows * residual_variance + noise
+        root = 1 / np.sqrt(variance)
+        design = (features * (scale * root)[:, None]).astype(np.float32)
+        mean_rows, mean_noise = float(np.mean(rows / variance)), float(np.mean(noise / variance))
+        return cls.of_few(design, values * root, mean_rows, mean_noise)
+
+    @classmethod
     def pool(cls, observations: Sequence[Observation], residual_variance: float) -> list[Observation]:
         """Return observations as one, or as none: values weighted by their precision, of their mean variance.
 

@@ -127,11 +127,8 @@ class GroupedSums:
 
     def observation(self, residual_variance: float) -> Observation:
         """Return the sums as a linear model takes them, scaled to unit variance."""
-        variance = self.variance_factors * residual_variance + self.noise
-        root = 1 / np.sqrt(variance)
-        design = (self.features * (self.sizes * root)[:, None]).astype(np.float32)
-        rows = float(np.mean(self.variance_factors / variance))
-        return Observation.of_few(design, self.values * root, rows, float(np.mean(self.noise / variance)))
+        factors, noise = self.variance_factors, self.noise
+        return Observation.of_sums(self.features, self.sizes, self.values, factors, noise, residual_variance)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
