@@ -222,10 +222,27 @@ def fill_pairs(waves: Small, result: Small) -> None:
 
 
 def frequencies(columns: int) -> Array:
-    """Return public random frequencies for lengths of 1, columns × frequencies."""
-    rng = np.random.default_rng(1)
-    heavy = 1 / np.sqrt(rng.chisquare(5, FREQUENCIES) / 5)
-    return rng.normal(size=(columns, FREQUENCIES)) * heavy
+    """Return public random frequencies of the interactions for length scales of 1, columns × frequencies."""
+    return matern_frequencies(np.random.default_rng(1), (columns, FREQUENCIES), smoothness=2.5)
+
+
+def matern_frequencies(
+    rng: np.random.Generator, shape: tuple[int, int], *, smoothness: float, length_scale: float = 1.0
+) -> Array:
+    """Return random frequencies whose cosines have a Matérn kernel on average, columns × frequencies.
+
+    Its spectral density is a multivariate t distribution with 2 · smoothness degrees of freedom (Rasmussen and
+    Williams, Gaussian Processes for Machine Learning, section 4.2).
+
+    Examples
+    --------
+    >>> frequencies = matern_frequencies(np.random.default_rng(0), (2, 100_000), smoothness=1.5)
+    >>> kernel = (1 + 3**0.5) * np.exp(-(3**0.5))    # at a distance of 1
+    >>> bool(abs(np.cos([0.6, 0.8] @ frequencies).mean() - kernel) < 0.01)
+    True
+    """
+    heavy = 1 / np.sqrt(rng.chisquare(2 * smoothness, shape[1]) / (2 * smoothness))
+    return rng.normal(size=shape) / length_scale * heavy
 
 
 def interaction_waves(turns: Array, ranks: Small, *, exact: bool) -> Small:

@@ -41,6 +41,7 @@ from labeldp.learning.feature_maps import (
     fill_waves,
     frequencies,
     interaction_waves,
+    matern_frequencies,
     ordered_product,
     quantiles,
     varies,
@@ -167,14 +168,9 @@ class PublicFeatures:
 
         ``categories`` are columns of X that belong to one category each, besides those that are found.
         """
-        rng = np.random.default_rng(0)
         X = X[even_rows(X.shape[0], _MAP_ROWS)]
-        sources, narrowing = SourceColumns.find(X, categories), None
-        quantities = sources.select_quantities(X)
-        if issparse(X) or quantities.shape[1] > WIDE:
-            narrowing = Projection.fit(quantities, rng)
-            quantities = narrowing.apply(quantities, exact=False)
-            rng = np.random.default_rng(0)
+        sources = SourceColumns.find(X, categories)
+        quantities, narrowing = _narrow(sources.select_quantities(X))
         columns = _join_columns(quantities, X, sources)
         count = quantities.shape[1]
         center = columns.mean(axis=0)
@@ -182,8 +178,8 @@ class PublicFeatures:
         scale = np.where(varies(scale, center), scale, 1.0)
         scale[count:] = sources.level_scales(columns[:, count:])
         standard = _standardise(quantities, center[:count], scale[:count])
+        rng = np.random.default_rng(0)
         directions = _paired_directions(standard, rng)
-        heavy = 1 / np.sqrt(rng.chisquare(3, FOURIER) / 3)  # lengths of all sizes
         unscaled = cls(
             sources=sources,
             center=center,
@@ -191,7 +187,9 @@ class PublicFeatures:
             ranks=quantiles(columns),
             directions=directions,
             direction_ranks=None if directions is None else quantiles(standard @ directions),
-            weights=rng.normal(size=(count, FOURIER)) / np.sqrt(max(1, count)) * heavy,
+            weights=matern_frequencies(
+                rng, (count, FOURIER), smoothness=1.5, length_scale=math.sqrt(max(1, count))
+            ),
             phases=rng.uniform(0, 2 * np.pi, FOURIER),
             waves=wave_count(count),
             means=np.zeros(1),
@@ -369,6 +367,14 @@ class PublicFeatures:
         """Centre and scale features from the first one on, in place; features × rows."""
         features -= self.means[first : first + len(features), None].astype(np.float32)
         features /= self.norms[first : first + len(features), None].astype(np.float32)
+
+
+def _narrow(quantities: Any) -> tuple[Array, Projection | None]:
+    """Return quantities, projected if there are very many or if they are sparse, and their projection."""
+    if not issparse(quantities) and quantities.shape[1] <= WIDE:
+        return quantities, None
+    narrowing = Projection.fit(quantities, np.random.default_rng(0))
+    return narrowing.apply(quantities, exact=False), narrowing
 
 
 def _join_columns(quantities: Array, X: Any, sources: SourceColumns) -> Array:
