@@ -273,22 +273,28 @@ def _predict_held_out(data: TrainingData, plain: Ensemble, growth: Growth, rng: 
     """Return predictions for held-out rows of the last round, by models fitted to all other rows."""
     last = data.labels[-1]
     fold = rng.permutation(last.rows.size) % (3 if growth.quick else 2)
-    first = last.where(fold == 0).observation(data.table, data.label_summary.middle)
-    *rounds, last_round = data.observations
-    remainder = last_round.without(first)
+    training = _leave_out_folds(data, fold == 0, growth)
     priors = plain.linear.top_priors or prior_grid(data.label_summary.width, coarse=True)
     labels = LabelRows.of(data.table, data.labels)
     weights = labels.weights(plain.residual_variance)
     in_earlier_rounds = np.zeros(labels.labels.size - fold.size, dtype=np.bool_)
     folds = []
-    for k, training in enumerate((remainder,) if growth.quick else (remainder, first)):
+    for k, observations in enumerate(training):
         is_test = np.append(in_earlier_rounds, fold == k)
-        model = data.fit_linear([*rounds, training], priors)
+        model = data.fit_linear(observations, priors)
         linear = data.table.predict(model, last.rows[fold == k])
         trees = _staged_trees(data, labels, weights, is_test, plain, growth, seed=k)
         test, clip = labels.take(is_test), data.label_summary.clip
         folds.append(_HeldOut(test.labels, test.noise, weights[is_test], clip(linear), clip(trees)))
     return join_arrays(folds, axis=-1)
+
+
+def _leave_out_folds(data: TrainingData, is_first: Mask, growth: Growth) -> list[list[Observation]]:
+    """Return the labels without those of the first fold, then, unless time is saved, without the second one's."""
+    first = data.labels[-1].where(is_first).observation(data.table, data.label_summary.middle)
+    *rounds, last_round = data.observations
+    remainder = last_round.without(first)
+    return [[*rounds, fold] for fold in ((remainder,) if growth.quick else (remainder, first))]
 
 
 def _staged_trees(
