@@ -137,8 +137,6 @@ def private_moments(
     if ledger is not None or rows:
         request, X, y, weights = _admit(request, ledger or Ledger(), X, y, weights)
     columns, formula, candidates = _public_part(X, on, weights, label_names, request)
-    if weights_family is OLS and not formula.columns:  # the mean of labels 0 and 1 needs no narrower window
-        weights_family = _family(None, request.bounds)
     labels = _units(y, candidates.design.rows, request.bounds, positive)
     access = LabelAccess(labels, resolve_source(random_state))
     ledger = ledger_to_charge(ledger, y)
@@ -158,6 +156,8 @@ def _pay_and_measure(
     request: FitRequest, candidates: WeightCandidates, family: Family, access: LabelAccess, ledger: Ledger
 ) -> tuple[Moments, Terms]:
     """Charge a ledger for a request, and return the moments of labels and their terms."""
+    if family is OLS and candidates.design.size == 1:  # the mean of labels 0 and 1 needs no narrower window
+        family = _family(None, request.bounds)
     plan = Plan(request, access.rows, Fraction(0), for_sums=request.epsilon.exact)
     charges = plan.pay(ledger, access)
     scope, people = request.scope, None
