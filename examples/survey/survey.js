@@ -5,16 +5,17 @@ const MAX_EPSILON = 1; // no card on this page may cost a respondent more
 
 const find = (id) => document.getElementById(id);
 const form = find("survey");
+const field = document.querySelector("#private input, #private select"); // its id names it in the report
 const { collector, question } = form.dataset;
 const SENT = `survey:sent:${question}`;
-const amount = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 0 });
-
 const card = find(form.dataset.card);
 const client = await load(card.textContent, { maxEpsilon: MAX_EPSILON, sha256: card.dataset.sha256 }).catch((error) => {
   find("problem").textContent = `This form cannot protect your answer, and sends nothing. ${error.message}`;
   throw error;
 });
 const percent = Math.round(100 / (1 + Math.exp(-client.epsilon)));
+const digits = Math.max(0, 3 - Math.ceil(Math.log10(client.bounds[1] - client.bounds[0])));
+const amount = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: digits });
 const [low, high] = client.bounds.map((bound) => amount.format(bound));
 
 /** Show one part of the page, and move the reader there. */
@@ -25,17 +26,17 @@ function show(id) {
 
 /** The named answers of the form: all but the private one, which has no name. */
 const publicAnswers = () => Object.fromEntries(new FormData(form));
-const report = () => JSON.stringify({ ...publicAnswers(), salary: kept(question).value, card: kept(question).card });
+const report = () => JSON.stringify({ ...publicAnswers(), [field.id]: kept(question).value, card: kept(question).card });
 
 /** Show what will be sent; `answer` is what was typed just now, and is known to nobody after this page is closed. */
 function review(answer) {
   const { value } = kept(question);
   const sent = document.createElement("strong");
   sent.textContent = amount.format(value);
-  find("values").replaceChildren(answer === null ? "Drawn before on this device: " : `Your answer ${amount.format(answer)} → `, sent);
+  find("values").replaceChildren(answer === null ? "Drawn before on this device: " : `Your answer ${answer} → `, sent);
   find("meaning").textContent =
     `${amount.format(value)} is sent, and your answer is not. From it nobody can be more than ${percent} % sure ` +
-    "which of any two salaries is yours, if both were equally likely before. The number may be far off, even below " +
+    "which of any two answers is yours, if both were equally likely before. The number may be far off, even below " +
     "zero: only the average over many people means anything.";
   const rows = Object.entries(publicAnswers()).flatMap(([name, text]) => {
     const [term, description] = [document.createElement("dt"), document.createElement("dd")];
@@ -53,18 +54,18 @@ function review(answer) {
 /** Close the private question where a number was drawn: another answer would change nothing. */
 function close() {
   const isDrawn = kept(question) !== null;
-  find("salary").disabled = isDrawn;
+  field.disabled = isDrawn;
   find("hint").textContent = isDrawn
     ? `The number ${amount.format(kept(question).value)} was drawn for this question. It stays: drawing again would say more about you.`
-    : `Anything from ${low} to ${high}; less or more counts as that.`;
+    : field.type === "number" ? `Anything from ${low} to ${high}; less or more counts as that.` : "";
 }
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   find("problem").textContent = "";
-  const answer = kept(question) === null ? find("salary").valueAsNumber : null;
+  const answer = kept(question) !== null ? null : field.value === "" ? NaN : Number(field.value);
   if (!form.checkValidity() || Number.isNaN(answer)) {
-    find("problem").textContent = "Please answer all questions; the salary is a number.";
+    find("problem").textContent = "Please answer all questions; the private one with a number.";
     return;
   }
   try {
@@ -73,9 +74,10 @@ form.addEventListener("submit", async (event) => {
     find("problem").textContent = "This browser keeps nothing, so your answer could be asked for twice. Nothing was sent.";
     return;
   }
-  find("salary").value = "";
+  const shown = answer === null ? null : (field.selectedOptions?.[0].text ?? amount.format(answer));
+  field.value = "";
   close();
-  review(answer);
+  review(shown);
 });
 
 find("back").addEventListener("click", () => show("survey"));

@@ -128,6 +128,33 @@ def test_what_is_shown_is_sent_and_the_answer_never_leaves(browser, address, wid
         assert visit.complaints == []
 
 
+def test_another_question_needs_other_html_alone(browser, published, tmp_path):
+    """A yes-or-no question: its answer and its number are shown with the digits that they need."""
+    shutil.copytree(published, tmp_path, dirs_exist_ok=True)
+    text = (published / "index.html").read_text(encoding="utf-8")
+    mechanism = ldp.TwoPoint(bounds=(0, 1), epsilon=1.0)
+    checksum = json.loads(mechanism.to_json())["checksum"]
+    card = f'data-sha256="{checksum}">{mechanism.to_json()}<'
+    text = re.sub(r'data-sha256="[^>]*>[^<]*<', lambda _: card, text)
+    options = '<option></option><option value="1">Yes</option><option value="0">No</option>'
+    answers = f'<select id="smokes">{options}</select>'
+    text = re.sub('<input id="salary"[^>]*>', answers, text).replace("salary-2026", "smokes-2026")
+    (tmp_path / "index.html").write_text(text, encoding="utf-8")
+    with served(tmp_path) as address, Visit(browser, address).open() as visit:
+        page = visit.page
+        page.select_option("#age", "37")
+        page.select_option("#region", "south")
+        page.select_option("#smokes", "1")
+        page.click("#draw")
+        page.wait_for_selector("#review:visible")
+        assert page.inner_text("#values") in ("Your answer Yes → 1.582", "Your answer Yes → -0.582")
+        visit.send()
+        (body,) = map(json.loads, visit.sent)
+        assert body["smokes"] in mechanism.channel.values
+        assert set(body) == {"age", "region", "smokes", "card"}
+        assert visit.complaints == []
+
+
 BROKEN = {
     "the answer has a name": ("index.html", '<input id="salary"', '<input id="salary" name="answer"'),
     "the answer is kept": (
@@ -146,7 +173,7 @@ def test_a_form_that_gives_the_answer_away_is_noticed(browser, published, tmp_pa
     assert text.count(old) == 1
     (tmp_path / name).write_text(text.replace(old, new), encoding="utf-8")
     if "name" in fault:  # and the field is not emptied
-        code = (published / "survey.js").read_text(encoding="utf-8").replace('find("salary").value = "";', "")
+        code = (published / "survey.js").read_text(encoding="utf-8").replace('field.value = "";', "")
         code = code.replace("disabled = isDrawn", "disabled = false")
         (tmp_path / "survey.js").write_text(code, encoding="utf-8")
     with served(tmp_path) as address, Visit(browser, address).open() as visit:

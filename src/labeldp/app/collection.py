@@ -117,8 +117,8 @@ def describe_mean(reports: Reports) -> str:
     ends = " to ".join(number(end) for end in widest.bounds)
     counted = "" if len(widest) == len(reports) else f" of the {len(widest):,} respondents whose card clips least"
     return (
-        f"The mean answer{counted} is {mean}: from {low} to {high} in 95 % of surveys, for the people from whom "
-        f"respondents were drawn at random. Answers beyond {ends} count as these."
+        f"The mean answer{counted} is {mean} (standard error), with the 95 % interval {low} to {high}, for the "
+        f"people from whom respondents were drawn at random. Answers beyond {ends} count as these."
     )
 
 
@@ -162,7 +162,8 @@ def _split_cards(rows: Rows, cards: dict[str, Mechanism], column: str) -> tuple[
     if unknown:
         raise DataError(
             f"row {list_first(unknown, 5)}: the column {column!r} names none of the cards; "
-            "leave such rows out, or name their cards too"
+            "leave such rows out, name their cards too, or name another column with ",
+            Setting("card_column"),
         )
     return replace(rows, public=rows.public.drop_columns([column])), [cards[checksum] for checksum in checksums]
 

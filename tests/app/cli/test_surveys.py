@@ -63,7 +63,7 @@ def here(survey, tmp_path, monkeypatch):
 def test_reports_of_two_cards_become_one_model_that_verifies(here):
     words = said("collect", "both.csv", "--label", "salary", *CARDS, "-o", "model", "--histogram", "bins.csv")
     mean = float((here / "mean").read_text())
-    low, high = (float(end) for end in words.split(": from ")[1].split(" in 95 %")[0].split(" to "))
+    low, high = (float(end) for end in words.split("95 % interval ")[1].split(", for")[0].split(" to "))
     assert low - (high - low) < mean < high + (high - low)  # six standard errors
     assert "4,000 reports, ε = 2 for each respondent." in words
     assert files_in(here / "model") == [
@@ -103,6 +103,7 @@ def test_reports_of_one_card_become_a_table_of_unbiased_labels_that_verifies(her
     ("table", "options", "words"),
     [
         ("both.csv", ("--card", "a.card.json", "-o", "m"), "row 2001, 2002, 2003, 2004, 2005 and 1,995 more"),
+        ("both.csv", ("--card", "a.card.json", "-o", "m"), "name another column with --card-column"),
         ("both.csv", (*CARDS, "-o", "t.csv"), "labels of one card"),
         ("alone.csv", (*CARDS, "-o", "m"), "no column 'card'"),
         ("alone.csv", ("--card", "a.card.json", "-o", "m"), "no public column"),
