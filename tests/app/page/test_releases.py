@@ -3,6 +3,7 @@
 import json
 import re
 
+import openpyxl
 import pytest
 
 import labeldp as ldp
@@ -110,6 +111,26 @@ def test_next_months_file_is_released_again_with_all_settings_from_the_same_ledg
     assert "rows of" in listed
     assert "1 2026-11 values with noise of 'price'" in listed
     assert new in client.figures(again, ledger="rents.db", kind="table").words
+
+
+def test_a_column_that_was_left_out_is_left_out_again_of_a_workbook_whose_sheet_is_chosen_later(client, root):
+    book = openpyxl.Workbook()
+    for line in (root / "homes.csv").read_text().splitlines():
+        book.active.append([float(text) if text.isdigit() else text for text in line.split(",")])
+    book.create_sheet("notes")
+    book.save(root / "november.xlsx")
+    begun = client.read("homes.csv", "price", drop=["side"])
+    client.describe(begun, missing="drop")
+    client.budget(begun, 1, "rents.db", purpose="statistics", limit=2)
+    client.release(begun)
+    again = client.unfinished(client.post("/again", card=CARD, path="november.xlsx"))
+    assert (again.header.names, again.drop) == ((), ())
+    again = client.unfinished(client.written(again, sheet="Sheet"))
+    again.reading.wait()
+    assert (again.label, again.drop) == ("price", ("side",))
+    shared = client.unfinished(client.name(again, "price"))  # a tick of the owner holds
+    assert shared.drop == ()
+    assert client.unfinished(client.written(shared, na="none")).drop == ()
 
 
 def test_a_regression_and_a_mean_are_released_again_with_their_columns(client, root):

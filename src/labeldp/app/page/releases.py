@@ -76,7 +76,8 @@ def again_form(request: Request, form: FormData) -> Response:
     begun.label = private_column(card.content)
     columns = card.content.get("file", {}).get("columns", card.content.get("features"))
     if columns is not None and "regression" not in card.content:
-        begun.left_out = frozenset(begun.header.names).difference([*columns, str(begun.label)])
+        begun.earlier = frozenset([*columns, str(begun.label)])
+        begun.leave_out_new()
     begun.begin(site)
     return go(request, begun.at("table"))
 

@@ -155,7 +155,8 @@ def _chosen_again(unfinished: Unfinished, form: FormData) -> Unfinished:
         # as the page said: a column that showed them may be left out
         dialect = dialect.with_detected(decimal=overview.dialect.decimal, thousands=overview.dialect.thousands)
     typed = (unfinished.typed if is_same else {}) | written
-    begun = Unfinished(unfinished.source, dialect, label, left_out, written, typed)
+    begun = Unfinished(unfinished.source, dialect, label, left_out, written, typed, earlier=unfinished.earlier)
+    begun.leave_out_new(unfinished.header.names)
     begun.is_chosen = "continue" in form and written == before and is_same
     return unfinished if begun.is_chosen and overview is not None and begun.drop == unfinished.drop else begun
 

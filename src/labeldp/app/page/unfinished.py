@@ -92,6 +92,8 @@ class Unfinished:
         The private column; as long as nothing was read, the one that was chosen last.
     left_out : frozenset of str
         Columns that are not shared, also those that the header lacks while the file is read the wrong way.
+    earlier : frozenset of str or None
+        The columns of the release that is done again; others are left out as soon as a header has them.
     written, typed : dict
         Texts of forms, by field: those of the dialect, and all that are shown again.
     problems : dict
@@ -118,6 +120,7 @@ class Unfinished:
     options: Data | None = None
     request: ReleaseRequest | None = None
     release: Work | None = None
+    earlier: frozenset[str] | None = None
     id: str = field(default_factory=new_id)
     lock: Any = field(default_factory=threading.Lock)
     header: TableHeader = field(init=False)
@@ -126,6 +129,11 @@ class Unfinished:
     def __post_init__(self) -> None:
         self.stamp = _stamp_of(self.source)
         self.header = table_header(self.source, dialect=self.dialect)
+
+    def leave_out_new(self, names: Iterable[str] = ()) -> None:
+        """Leave out columns that neither an earlier header nor the release that is done again has."""
+        if self.earlier is not None:
+            self.left_out |= frozenset(self.header.names).difference(names, self.earlier)
 
     def refuse_changed(self) -> None:
         """Refuse to go on with a file that is not the one that was opened, whatever it contains."""
