@@ -365,6 +365,8 @@ def test_weights_are_a_column_or_an_array_and_extreme_ones_are_refused_before_th
     for weights in ("age2", "yes", extreme, -frame.w, frame.w[:5], frame.w * np.nan):
         with pytest.raises(LabelDPError, match=r"weights|column"):
             ldp.private_ols(frame, YES.to_numpy(), weights=weights, ledger=ledger, **given)
+    with pytest.raises(LabelDPError, match="formula of the other columns"):  # it would be a feature, too
+        ldp.private_ols(frame, YES.to_numpy(), weights="w", ledger=ledger, **given | {"on": None})
     assert not ledger.charges
 
 

@@ -162,6 +162,8 @@ def describe_coefficients(regression: Any) -> list[str]:
     ['One more age: odds × 1.03, 1.01 to 1.05.']
     >>> describe_coefficients(entry)
     ['One more age: +0.03, +0.01 to +0.05.']
+    >>> describe_coefficients({"names": ["Intercept", "age**2"], "params": [0, 1], "conf_int": [[0, 1], [0, 2]]})
+    ['In addition, for age**2: +1, +0 to +2.']
     >>> describe_coefficients({"names": ["Intercept"], "params": [40.25], "conf_int": [[39.5, 41]]})
     ['The mean: 40.25, with an interval from 39.5 to 41.']
     """
@@ -183,8 +185,8 @@ def describe_coefficients(regression: Any) -> list[str]:
 def _change(name: str) -> str:
     """Return the change of columns that a coefficient is for, in words."""
     column, bracket, level = name.partition("[")
-    if ":" in name:
-        return f"In addition, for the product {name}"
+    if ":" in name or "**" in name:
+        return f"In addition, for {name}"
     return f"{column} = {level[:-1]} instead of its reference" if bracket else f"One more {name}"
 
 

@@ -128,10 +128,6 @@ def _columns(formulas: Sequence[str], weights: str | None, label: str) -> Column
         formula = Formula.joined([Formula.parse(formula, label) for formula in formulas])
         weight_columns = [] if weights is None else [weights]
         return Columns(features=[*formula.columns, *weight_columns], categories=list(formula.levels))
-    if weights is not None:
-        raise ParameterError(
-            Setting("weights", weights), " needs a formula of the other columns: give ", Setting("on")
-        )
     return Columns()
 
 

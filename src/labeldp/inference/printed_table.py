@@ -74,8 +74,8 @@ class PrintedTable:
         return pandas.DataFrame([row[1:] for row in rows], [row[0] for row in rows], header[1:])
 
     def to_csv(self) -> str:
-        """Return the table as CSV."""
-        return as_csv(self.cells)
+        """Return the table as CSV, with the minus sign that programs read."""
+        return as_csv([name, *(cell.replace("−", "-") for cell in cells)] for name, *cells in self.cells)
 
     def to_latex(self, *, caption: str | None = None, label: str | None = None) -> str:
         """Return the table in LaTeX with its notes below, for the package booktabs.

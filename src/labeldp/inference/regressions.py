@@ -93,8 +93,8 @@ def private_moments(
         The public word that counts as 1, if labels are text; all others count as 0. To check its spelling would
         reveal labels: with a word that no label has, ε is spent and every label counts as 0.
     weights : array-like or str, optional
-        Public weights of rows, such as those of a survey's design, or the name of their column; none may be more
-        than 20 times their mean.
+        Public weights of rows, such as those of a survey's design, or, with ``on``, the name of their column; none
+        may be more than 20 times their mean.
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
@@ -297,6 +297,10 @@ def _public_part(
 
     An ε for which noise would hide any coefficient that the bounds allow is refused.
     """
+    if on is None and isinstance(weights, str):
+        raise ParameterError(
+            Setting("weights", weights), " needs a formula of the other columns: give ", Setting("on")
+        )
     row_weights = _row_weights(X, weights, label_names)
     X, formula = _parse_columns(X, on, label_names)
     design = Design.of(formula.transform(X), formula.names, row_weights)
