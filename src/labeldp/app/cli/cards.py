@@ -191,6 +191,9 @@ def _skipped_files(card: Path) -> Iterator[Check]:
         if report.is_file():
             detail = f"{report.name} is not evidence, and was not compared: write your own from the card"
             yield Check("report", None, detail)
+    sheet = card.with_name(card.name.removesuffix(".card.json")).with_suffix(".xlsx")
+    if sheet.is_file():
+        yield Check("sheet", None, f"{sheet.name} was not compared: the card is of the other file")
     signature = card.with_name(f"{card.name}.sig")
     if signature.is_file():
         yield Check("signature", None, f"{signature.name} was not compared: ssh-keygen -Y verify checks it")
