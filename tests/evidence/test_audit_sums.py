@@ -58,7 +58,7 @@ def all_measured(monkeypatch):
         "epsilon_split.FEWEST_FOR_SPREAD": 0.0,
         "sum_model._MIN_STRENGTH": 1.0,
         "sum_model.learn_length_scales": lambda *_, **__: learnt,
-        "sum_model.estimate_spread": lambda noisy, rows, epsilon, width: (width / 4) ** 2,
+        "sum_model.SpreadCounts.deviation": 0.25,
         "sum_model.prior_grid": lambda width, **_: unknown(width)[-1:],
         "sum_model.GroupSearch": SimpleNamespace(of=lambda _, prior: search(prior.tobytes())),
     }.items():

@@ -210,7 +210,7 @@ def test_everything_of_a_model_that_measured_all_it_can(model, tmp_path):
 @pytest.mark.parametrize("model", ["labels, much ε", "sums"])
 def test_everything_of_a_model_that_found_a_rare_label_far_from_the_others(model, tmp_path):
     """What is counted of them decides where residuals and labels are clipped from then on."""
-    shares, find = [], sum_model_of_fit.find_outliers
+    shares, find = [], sum_model_of_fit.SpreadCounts.outliers
 
     def spy(*given):
         shares.append(find(*given).sum())
@@ -219,7 +219,7 @@ def test_everything_of_a_model_that_found_a_rare_label_far_from_the_others(model
     rare = np.where(np.random.default_rng(7).random(3_000) < 0.12, *BOUNDS[::-1])
     others = np.random.default_rng(8).uniform(*BOUNDS, rare.size)
     fit = Way(lambda labels: fitted(MODELS[model](), labels))
-    with replaced((sum_model_of_fit, "find_outliers", spy)):
+    with replaced((sum_model_of_fit.SpreadCounts, "outliers", spy)):
         assert_nothing_leaks(fit, rare, others, tmp_path)
         assert max(shares) > 0.05
     for row in (0, int(np.argmax(rare))):

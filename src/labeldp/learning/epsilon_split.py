@@ -9,9 +9,10 @@
           ├─ if they are: the width of the range          20 %, 200
           ├─              the position of the range       25 %, 100
           ├─ stage 1: sums of labels by group             20 %
-          ├─ spread of labels around the model            10 %, 80
+          ├─ spread of labels around the model            10 %, 160; if some seem far from all others, they are
+          │                                               counted again for 20 %, 400
           ├─ stage 2: sums of residuals by new groups     37.5 %
-          ├─ spread again                                 10 %, 80
+          ├─ spread again                                 10 %, 160
           └─ stage 3: sums of residuals by new groups     all that is left
 
 Each percentage is of the ε that remains at that step; the number after it caps the step at that many rows · ε.
@@ -55,6 +56,9 @@ RANGE_POSITION = Share(0.25, 100)
 
 SPREAD = Share(0.1, 160)
 """Pays for counts that measure the spread of residuals."""
+
+OUTLIERS = Share(0.2, 400)
+"""Pays for counting again where some residuals seem to be far from all others, which noise may feign."""
 
 THREE_STAGES = (Share(0.2), Share(0.375))
 """Shares of the first two stages where length scales of columns are learnt; the third gets the rest."""

@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import erf
 
-from labeldp._values import Array, Sums
+from labeldp._values import Array
 from labeldp.learning import epsilon_split as split
 from labeldp.learning.ensemble import EarlierFit, Ensemble
 from labeldp.learning.features import FeatureTable
@@ -77,6 +77,8 @@ class SumModel:
         Whether the error was measured.
     outliers : array
         The share of rows with a residual in each octave beyond what the assumed shape explains, as counted.
+    far_counts : SpreadCounts or None
+        The counts that show outliers.
     length_scales : LengthScales or None
     earlier : EarlierFit or None
         The model that these rows update; None for a first fit.
@@ -91,6 +93,7 @@ class SumModel:
     sums: tuple[NoisySums, ...] = ()
     is_measured: bool = False
     outliers: Array = field(default_factory=lambda: np.zeros(OCTAVES))
+    far_counts: SpreadCounts | None = None
     length_scales: LengthScales | None = None
     earlier: EarlierFit | None = None
 
@@ -198,13 +201,31 @@ class SumModel:
         """Return the model with its error measured by noisy counts, if there is enough ε for them."""
         if access.rows_epsilon < split.FEWEST_FOR_SPREAD:
             return replace(self, residual_variance=min(self.linear.residual_variance, self.error))
-        epsilon, width = split.SPREAD.of(access), self.limits.width
-        counts = access.measure(DistanceCounts(self.limits, row_rules), epsilon).values
-        spread = estimate_spread(counts, access.rows, float(epsilon), width)
-        outliers = find_outliers(counts, access.rows, float(epsilon), math.sqrt(spread) / width)
-        error = spread + width**2 * float(outliers @ OUTLIER_DISTANCES**2)
+        query, width = DistanceCounts(self.limits, row_rules), self.limits.width
+
+        def count(share: split.Share) -> SpreadCounts:
+            """Return noisy counts of the distances of labels from predictions."""
+            epsilon = share.of(access)
+            return SpreadCounts(access.measure(query, epsilon).values, access.rows, float(epsilon))
+
+        counts, further = count(split.SPREAD), self.far_counts
+        if further is None and counts.outliers(_SUSPICIOUS).any():  # noise may look like this
+            further = count(split.OUTLIERS)
+        outliers = np.zeros(OCTAVES)
+        if further is not None:
+            counts = counts.average(further)
+            outliers = counts.outliers(_SIGNIFICANT)
+        error = width**2 * float(counts.deviation**2 + outliers @ OUTLIER_DISTANCES**2)
         residual_variance = min(self.linear.residual_variance, error)
-        return replace(self, error=error, residual_variance=residual_variance, is_measured=True, outliers=outliers)
+        far = counts if outliers.any() else None
+        return replace(
+            self,
+            error=error,
+            residual_variance=residual_variance,
+            is_measured=True,
+            far_counts=far,
+            outliers=outliers,
+        )
 
     def residual_sums(self, access: LabelAccess, row_rules: RowRules) -> GroupSums:
         """Return the sums of residuals of this model, for the next stages with the ε that is left.
@@ -348,8 +369,13 @@ _DEVIATIONS = 2.0 ** (-np.arange(4, 48) / 4)
 _MISFIT = 0.03
 """The share of rows by which counts may differ from those of the assumed shape."""
 
-_SIGNIFICANT = 2.5
-"""A count is above the assumed shape if it is by this many standard deviations of its noise, and the misfit."""
+_SUSPICIOUS = 2.0
+"""Rows are counted again if a count is above the assumed shape by this many standard deviations of its noise, and
+the misfit."""
+
+_SIGNIFICANT = 4.0
+"""Rows are outliers if the average of the counts is above by this many standard deviations of its own noise. Where
+noise was taken for outliers, a fit had up to three times the error."""
 
 _MOST_OUTLIERS = 0.5
 """The largest share of rows that are outliers; noise alone may show more."""
@@ -371,43 +397,51 @@ def residual_masses(edges: Array) -> Array:
     return np.append(1 - within[1], within[1:-1] - within[2:])
 
 
-def estimate_spread(noisy: Sums, rows: int, epsilon: float, width: float) -> float:
-    """Return the variance of residuals that fits noisy counts of their distances best.
+@dataclass(frozen=True, slots=True)
+class SpreadCounts:
+    """Noisy counts of rows by their residual, in octaves from far to near.
 
     Residuals are taken to lie between a normal and a double exponential distribution, as where intervals are
-    designed.
-
-    Parameters
-    ----------
-    noisy : array of int
-        Counts by halves of the width, from `DistanceCounts`.
-    rows : int
-    epsilon : float
-        Of these counts.
-    width : float
-        The largest distance.
-    """
-    best = (math.inf, 0.0)
-    for deviation in _DEVIATIONS:
-        expected = rows * residual_masses(_EDGES / deviation)
-        level = 8 / epsilon**2 + expected + (_MISFIT * rows) ** 2  # of noise, of chance, of the shape
-        misfit = float(np.sum((noisy - expected) ** 2 / level))
-        best = min(best, (misfit, float(deviation)))
-    return (best[1] * width) ** 2
-
-
-def find_outliers(noisy: Sums, rows: int, epsilon: float, deviation: float) -> Array:
-    """Return the share of rows in each octave above those of a shape with this deviation, if it is significant.
+    designed, but for outliers.
 
     Examples
     --------
-    >>> counts = np.append([500, 0, 0, 4500], np.zeros(10, dtype=int))    # a yes of one in ten
-    >>> find_outliers(counts, 5000, 0.1, 0.1)[:3].round(2)
+    >>> counts = SpreadCounts(np.append([500, 0, 0, 4500], np.zeros(10)), 5000, 0.1)    # a yes of one in ten
+    >>> counts.outliers(4)[:3].round(2)
     array([0.1, 0. , 0. ])
     """
-    expected = rows * residual_masses(_EDGES / deviation)
-    surplus = noisy - expected
-    threshold = _SIGNIFICANT * math.sqrt(8) / epsilon + np.minimum(_MISFIT * rows, expected)
-    is_outlier = (surplus > threshold) & (_RESIDUAL_LIMIT * deviation < OUTLIER_DISTANCES)
-    shares = np.where(is_outlier, surplus / rows, 0.0)
-    return np.asarray(shares / max(1.0, float(shares.sum()) / _MOST_OUTLIERS))
+
+    values: Array
+    rows: int
+    epsilon: float
+
+    @property
+    def noise(self) -> float:
+        """Return the standard deviation of the noise of each count."""
+        return math.sqrt(8) / self.epsilon
+
+    @property
+    def deviation(self) -> float:
+        """Return the standard deviation of residuals that fits best, in widths of the range."""
+        best = (math.inf, 0.0)
+        for deviation in _DEVIATIONS:
+            expected = self.rows * residual_masses(_EDGES / deviation)
+            level = self.noise**2 + expected + (_MISFIT * self.rows) ** 2  # of noise, of chance, of the shape
+            misfit = float(np.sum((self.values - expected) ** 2 / level))
+            best = min(best, (misfit, float(deviation)))
+        return best[1]
+
+    def average(self, other: SpreadCounts) -> SpreadCounts:
+        """Return the average of both that has the least noise."""
+        precisions = [self.epsilon**2, other.epsilon**2]
+        values = np.average([self.values, other.values], axis=0, weights=precisions)
+        return SpreadCounts(values, self.rows, math.sqrt(sum(precisions)))
+
+    def outliers(self, significant: float) -> Array:
+        """Return the share of rows in each octave above those of the shape, if by so many deviations of noise."""
+        expected = self.rows * residual_masses(_EDGES / self.deviation)
+        surplus = self.values - expected
+        threshold = significant * self.noise + np.minimum(_MISFIT * self.rows, expected)
+        is_outlier = (surplus > threshold) & (_RESIDUAL_LIMIT * self.deviation < OUTLIER_DISTANCES)
+        shares = np.where(is_outlier, surplus / self.rows, 0.0)
+        return np.asarray(shares / max(1.0, float(shares.sum()) / _MOST_OUTLIERS))
