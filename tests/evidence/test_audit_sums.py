@@ -59,6 +59,8 @@ def all_measured(monkeypatch):
         "sum_model._MIN_STRENGTH": 1.0,
         "sum_model.learn_length_scales": lambda *_, **__: learnt,
         "sum_model.SpreadCounts.deviation": 0.25,
+        "sum_model._SUSPICIOUS": -1e9,
+        "sum_model._SIGNIFICANT": 1e9,
         "sum_model.prior_grid": lambda width, **_: unknown(width)[-1:],
         "sum_model.GroupSearch": SimpleNamespace(of=lambda _, prior: search(prior.tobytes())),
     }.items():
@@ -78,7 +80,7 @@ def audited(is_paid=True):
         return losses[-1:]
 
     found = ldp.audit_pipeline(run, neighbours=PAIR, epsilon=CLAIM, samples=RUNS, confidence=SURE, lenses=["size"])
-    assert set(stages) == {5}, "rough sums, distances, sums, distances, sums"
+    assert set(stages) == {7}, "rough sums, distances twice, sums, distances twice, sums"
     return found, max(map(abs, losses))
 
 

@@ -87,10 +87,8 @@ def find_range(access: LabelAccess, bounds: Interval) -> Interval | None:
     wider = max(level - WIDER, 1)
     share, scales = (split.RANGE_POSITION, 3) if wider >= LOOSE_LEVEL else (split.BOUNDS_TESTED, 5)
     epsilon = share.of(access)
-    least = NEARLY_ALL - scales / (access.rows * float(epsilon))
-    if not (
-        is_filled(wider, epsilon, least) or is_filled(wider, epsilon, least)
-    ):  # twice, as noise may be to blame
+    noise = 1 / (access.rows * float(epsilon))
+    if not any(is_filled(wider, epsilon, NEARLY_ALL - most * noise) for most in (scales, scales - 1)):
         return bounds
     return _place_range(BinCounts.equal(cells, 2 << level, "counts of windows"), access)
 
