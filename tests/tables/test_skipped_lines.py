@@ -45,7 +45,15 @@ def test_titles_and_totals_are_left_out_and_the_table_between_is_released(place,
 
 @pytest.mark.parametrize(
     "total",
-    [TOTAL, ("Summe:", None, 7.5), ("", None, 7.5), ("gesamt 2024", 3, 7.5), ("Median", 3, 7.5), ("총계", 3, 7.5)],
+    [
+        TOTAL,
+        ("Summe:", None, 7.5),
+        ("", None, 7.5),
+        ("gesamt 2024", 3, 7.5),
+        ("Median", 3, 7.5),
+        ("Ø", 3, 7.5),
+        ("총계", 3, 7.5),
+    ],
 )
 @pytest.mark.parametrize("name", PUT)
 def test_a_last_row_that_looks_like_a_total_is_refused_unless_it_is_said_to_be_none(place, name, total):

@@ -33,7 +33,7 @@ _TOTALS = {
 
 _AVERAGES = {
     *("average", "mean", "durchschnitt", "mittelwert", "moyenne", "media", "promedio", "som"),
-    *("median", "max", "maximum", "min", "minimum"),
+    *("median", "max", "maximum", "min", "minimum", "ø", "schnitt", "gemiddelde", "medelvärde", "średnia", "平均"),
 }
 """Words of rows of averages and extremes; a column that is left out, as it follows from labels, may have them."""
 
