@@ -89,3 +89,11 @@ def test_every_name_of_the_method_is_defined_in_a_module_that_its_section_names(
         checked += len(quoted)
     assert not unknown
     assert checked > 80
+
+
+def test_every_name_of_the_proofs_is_in_the_code():
+    paths = [path for folder in ("src", "tests") for path in (ROOT / folder).rglob("*.py")]
+    words = set(re.findall(r"\w+", "\n".join(map(read, paths))))
+    for page in (DOCS / "proofs").glob("*.md"):
+        quoted = re.findall(r"`([A-Za-z_][\w.]*)(?:\([^`\n]*\))?`", FENCE.sub("", read(page)))
+        assert {name for name in quoted if not words.issuperset(name.split("."))} == set(), page.name
