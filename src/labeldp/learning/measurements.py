@@ -36,6 +36,12 @@ def _join_present(items: Sequence[T | None]) -> T | None:
     return join_arrays(present) if present else None
 
 
+def precision_weights(noise: Array, residual_variance: float) -> Array:
+    """Return the precisions of labels with these variances of noise, divided by their mean."""
+    precision = 1 / (noise + residual_variance)
+    return np.asarray(precision / precision.mean())
+
+
 @dataclass(frozen=True, slots=True)
 class PrivateRows:
     """Private labels of rows that have the same round and noise variance."""
@@ -88,9 +94,8 @@ class LabelRows:
         return LabelRows(self.codes[rows], self.labels[rows], self.noise[rows])
 
     def weights(self, residual_variance: float) -> Array:
-        """Return the precisions of the labels, divided by their mean."""
-        precision = 1 / (self.noise + residual_variance)
-        return np.asarray(precision / precision.mean())
+        """Return the weights of the labels for a learner."""
+        return precision_weights(self.noise, residual_variance)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

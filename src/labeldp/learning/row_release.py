@@ -19,6 +19,7 @@ from labeldp.accounts.terms import Terms, TermsMixin
 from labeldp.errors import CardError
 from labeldp.learning.array_files import MAX_FILE, parse_specs, read_arrays
 from labeldp.learning.fit_plan import LabelSummary
+from labeldp.learning.measurements import precision_weights
 from labeldp.mechanisms.base import array_bytes
 
 SCHEMA = "labeldp.row-release"
@@ -111,8 +112,7 @@ class RowRelease(TermsMixin):
     @property
     def weight(self) -> Array:
         """Sample weights for a learner, 1 on average; noisier labels have smaller ones."""
-        weight = 1 / (self.noise + self.label_summary.variance / 2)
-        return np.asarray(weight / weight.mean())
+        return precision_weights(self.noise, self.label_summary.variance / 2)
 
     def summary(self) -> str:
         """Return a summary in plain words."""
