@@ -48,7 +48,7 @@ from labeldp.learning.feature_maps import (
 )
 from labeldp.learning.fit_plan import Limits
 from labeldp.learning.linear_gaussian import Observation
-from labeldp.learning.model_average import MEAN_VARIANCE, Posterior, Priors, average_priors
+from labeldp.learning.model_average import Posterior, Priors, average_priors
 from labeldp.learning.sources import SourceColumns
 from labeldp.learning.threads import in_parallel, limit_libraries
 
@@ -218,9 +218,9 @@ class PublicFeatures:
             squares += np.einsum("ij,ij->i", features, features) / X.shape[0]
         return means, np.maximum(squares - means**2, 0.0)
 
-    def with_length_scales(self, lengths: Array, ranks: Small) -> PublicFeatures:
-        """Return the maps with interactions on these lengths of sources, scaled by the ranks of some rows."""
-        turns = frequencies(self.columns) / lengths[self.source][:, None]
+    def with_length_scales(self, length_scales: Array, ranks: Small) -> PublicFeatures:
+        """Return the maps with interactions on length scales of sources, scaled by the ranks of some rows."""
+        turns = frequencies(self.columns) / length_scales[self.source][:, None]
         waves = interaction_waves(turns, ranks, exact=False)
         means = waves.mean(axis=1, dtype=np.float64)
         norm = math.sqrt(max(float(waves.var(axis=1).sum()), 1e-12))
@@ -537,10 +537,6 @@ class FeatureTable:
 
         return in_parallel(work, slices(self.rows if rows is None else rows.size))
 
-    def pieces(self, rows: Index | None = None) -> Iterator[tuple[slice, Small]]:
-        """Yield the features of some rows, or of all, piece by piece, and where each piece lies among them."""
-        return self.map(lambda features, piece: (piece, features), rows)
-
     def predict(self, model: Posterior, rows: Index) -> Array:
         """Return the linear model's predictions for some rows."""
         return np.concatenate([np.zeros(0), *self.map(lambda features, _: model.predict(features), rows)])
@@ -551,8 +547,7 @@ class FeatureTable:
             observations,
             self.public.block,
             priors,
-            mean=limits.middle,
-            mean_variance=MEAN_VARIANCE * limits.width**2,
+            limits=limits,
             log_prior_odds=self.log_prior_odds,
             strengths=self.strengths,
         )

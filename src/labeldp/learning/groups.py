@@ -229,14 +229,13 @@ class GroupSearch:
         size = len(scaled)
         leading = randomized_svd(scaled, min(size, _DIRECTIONS), n_iter=_PASSES, random_state=0)[0]
         directions = np.asarray(root[:-1, None] * leading, dtype=np.float32)
-        constant = np.float32(root[-1])
         rows = table.sample_rows()
-        sample = np.full((rows.size, directions.shape[1] + 1), constant, dtype=np.float32)
-        for piece, features in table.pieces(rows):
-            sample[piece, :-1] = features[:, :-1] @ directions
+        sample = np.full((rows.size, directions.shape[1] + 1), root[-1], dtype=np.float32)
+        coordinates = table.map(lambda features, _: features[:, :-1] @ directions, rows)
+        sample[:, :-1] = np.concatenate(list(coordinates))
         axes = np.zeros((size + 1, sample.shape[1]))
         axes[:-1, :-1] = directions
-        axes[-1, -1] = float(root[-1])
+        axes[-1, -1] = root[-1]
         return cls(axes, sample, (sample.T @ sample / np.float32(len(sample))).astype(np.float64))
 
     def groups(

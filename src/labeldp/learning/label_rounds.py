@@ -46,6 +46,9 @@ _CELLS = 64
 _BIAS = 0.5
 """The fraction of the variance hidden by clipping that adds to a model's error."""
 
+_SIGNAL_SHARE = 0.5
+"""The assumed share of the variance of labels that features explain."""
+
 _HALF_WIDTHS = 0.1 * np.sqrt(2.0) ** np.arange(13)
 """The half widths that are tried, in standard deviations of the residuals."""
 
@@ -305,7 +308,7 @@ def round_interval(
     risk = partial(
         learner_risk,
         spectrum=table.spectrum,
-        signal_variance=summary.variance / 2,
+        signal_variance=_SIGNAL_SHARE * summary.variance,
         residual_variance=ensemble.residual_variance,
         rows=rows,
     )

@@ -158,8 +158,8 @@ def learn_length_scales(
     """
     residual = min(linear.residual_variance, residual_variance or linear.residual_variance)
     averages = Averages.of(table, limits, sums, labels, residual)
-    strengths = _expected_strengths(linear, residual_variance, limits.width)
-    likelihood = MarginalLikelihood(table, averages, strengths)
+    log_strengths = _expected_log_strengths(linear, residual_variance, limits.width)
+    likelihood = MarginalLikelihood(table, averages, log_strengths)
     origin = np.zeros(1 + table.sources)
     strengths = np.ones(table.sources)
     equal = likelihood.maximize(np.log(equal_length_scales(table.sources)), origin, strengths, _STEPS_NEW_START)
@@ -171,7 +171,7 @@ def learn_length_scales(
     return max(equal, second, key=lambda result: result[0])[1]
 
 
-def _expected_strengths(linear: Posterior, residual_variance: float, width: float) -> Array:
+def _expected_log_strengths(linear: Posterior, residual_variance: float, width: float) -> Array:
     """Return the prior means of log strengths, in squared widths of the range."""
     blocks = np.array(linear.block_variances) / width**2
     interactions = max(blocks[2:].sum(), _FRACTION_UNSEEN * residual_variance / width**2)
@@ -247,7 +247,7 @@ def _averages_of_labels(
     position[rows] = np.arange(rows.size)
     sample = private.where(position[private.rows] >= 0)
     count = sample.rows.size
-    pieces = [features[:, :fixed] for _, features in table.pieces(sample.rows)]
+    pieces = table.map(lambda features, _: features[:, :fixed], sample.rows)
     design: Small = np.concatenate([np.zeros((0, fixed), np.float32), *pieces])
     matrix = _averaging(np.arange(count), position[sample.rows], rows.size)
     variances = np.full(count, residual_variance + sample.noise)
@@ -272,15 +272,15 @@ class MarginalLikelihood:
     ----------
     table : FeatureTable
     averages : Averages
-    strengths : array
+    log_strengths : array
         Prior means of log strengths.
     """
 
-    def __init__(self, table: FeatureTable, averages: Averages, strengths: Array) -> None:
+    def __init__(self, table: FeatureTable, averages: Averages, log_strengths: Array) -> None:
         root = (1 / np.sqrt(averages.variances)).astype(np.float32)[:, None]
-        signal_to_noise = float(np.square(root, dtype=np.float64).sum() * np.exp(strengths).sum())
+        signal_to_noise = float(np.square(root, dtype=np.float64).sum() * np.exp(log_strengths).sum())
         self.kind: Any = np.float64 if signal_to_noise >= _MAX_SIGNAL_TO_NOISE else np.float32
-        self.strengths = strengths
+        self.log_strengths = log_strengths
         self._set_columns(table)
         self._set_values(table, averages, root.astype(self.kind))
         block = table.public.block[: averages.fixed.shape[1]]
@@ -389,7 +389,7 @@ class MarginalLikelihood:
 
     def _strengths(self, point: Array) -> Array:
         """Return the prior variances of weights: of each block, and of the constant."""
-        return np.asarray(np.exp(np.append(self.strengths + self.sds[:_BLOCKS] * point[:_BLOCKS], 0.0)))
+        return np.asarray(np.exp(np.append(self.log_strengths + self.sds[:_BLOCKS] * point[:_BLOCKS], 0.0)))
 
     def _cosine_features(self, length_scales: Array) -> tuple[Numbers, Numbers]:
         """Return the interactions of the sample's rows, and their whitened averages."""

@@ -16,6 +16,7 @@ from scipy.special import softmax
 
 from labeldp._values import Array, Index, Mask, Small
 from labeldp.learning.feature_maps import BLOCKS, INTERACTIONS
+from labeldp.learning.fit_plan import Limits
 from labeldp.learning.linear_gaussian import Observation, solve_priors
 
 BLOCK_SHARES = (
@@ -117,8 +118,7 @@ def average_priors(
     block: Index,
     priors: Priors,
     *,
-    mean: float,
-    mean_variance: float,
+    limits: Limits,
     log_prior_odds: float = 0.0,
     strengths: Array | None = None,
 ) -> Posterior:
@@ -131,8 +131,8 @@ def average_priors(
         The block of each feature; the constant, which comes last, has none.
     priors : Priors
         The priors to average over, besides those without features.
-    mean, mean_variance : float
-        Prior mean and variance of the labels' mean.
+    limits : Limits
+        The range of labels. Its middle is the prior mean of the labels' mean.
     log_prior_odds : float
         Log odds of interactions.
     strengths : array, optional
@@ -141,13 +141,13 @@ def average_priors(
     options, without_signal = _with_constants(priors, with_interactions=block[-1] == INTERACTIONS)
     shares, signal, residual = (np.array(column) for column in zip(*options, strict=True))
     log_evidence, weights = _solve_grid(
-        observations, block, strengths, (shares, signal, residual), mean_variance=mean_variance
+        observations, block, strengths, (shares, signal, residual), MEAN_VARIANCE * limits.width**2
     )
     log_odds = log_prior_odds * (shares[:, INTERACTIONS] > 0)
     probability = _probabilities(log_evidence + log_odds, without_signal)
     return Posterior(
         weights=(probability @ weights).astype(np.float32),
-        mean=mean,
+        mean=limits.middle,
         signal_variance=float(probability @ signal),
         residual_variance=float(probability @ residual),
         top_priors=_top_priors(options, probability, without_signal),
@@ -169,7 +169,6 @@ def _solve_grid(
     block: Index,
     strengths: Array | None,
     grid: tuple[Array, Array, Array],
-    *,
     mean_variance: float,
 ) -> tuple[Array, Array]:
     """Return the log evidence of priors, -∞ for unlikely ones, and their weights, priors × features.

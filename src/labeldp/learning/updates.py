@@ -23,7 +23,7 @@ from labeldp.learning.features import FeatureTable, PublicFeatures
 from labeldp.learning.fit_plan import FitRequest
 from labeldp.learning.measurement_files import MAX_SUMS
 from labeldp.learning.measurements import Measurements
-from labeldp.learning.model_average import MEAN_VARIANCE, average_priors, prior_grid
+from labeldp.learning.model_average import average_priors, prior_grid
 from labeldp.learning.threads import limit_libraries
 from labeldp.mechanisms.card_format import MAX_TEXT
 from labeldp.release.plan import Plan
@@ -89,8 +89,7 @@ def restore(public: PublicFeatures, ensemble: Ensemble, measurements: Measuremen
         [*measurements.sum_observations(ensemble.linear.residual_variance), *measurements.labels],
         public.block,
         prior_grid(limits.width),
-        mean=limits.middle,
-        mean_variance=MEAN_VARIANCE * limits.width**2,
+        limits=limits,
         log_prior_odds=measurements.log_prior_odds,
         strengths=measurements.strengths,
     )
