@@ -84,8 +84,8 @@ def readings(text: str, decimals: str = ".,") -> list[str]:
 
     Examples
     --------
-    >>> readings("50,000"), readings("50,000", "."), readings("fifty")
-    (['50', '50000'], ['50000'], [])
+    >>> readings("50,000"), readings("50,000", "."), readings("fifty"), readings("-1.000")
+    (['50', '50000'], ['50000'], [], ['-1', '-1000'])
     """
     typed = re.sub(CURRENCY, r"\1", text.strip().replace("−", "-"))
     if not re.search(r"[.,\s]", typed):
@@ -97,7 +97,7 @@ def readings(text: str, decimals: str = ".,") -> list[str]:
         groups = GROUPS + ".,".replace(decimal, "")
         if re.search(number_pattern(decimal, groups), typed):
             numbers.add(float(re.sub(f"[{groups}]", "", typed).replace(decimal, ".")))
-    return [repr(number).removesuffix(".0") for number in sorted(numbers)]
+    return [repr(number).removesuffix(".0") for number in sorted(numbers, key=abs)]
 
 
 def parse_amount(text: str, name: str) -> float:

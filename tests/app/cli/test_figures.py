@@ -7,6 +7,8 @@ import pytest
 
 import labeldp as ldp
 from command_line import invoke, said
+from labeldp.app.typed_text import parse_figure
+from labeldp.errors import ParameterError
 
 GERMAN = "name;fläche;preis\n" + "".join(f"Ort {i};{i},5;{i + 1}.774,66 €\n" for i in range(60))
 
@@ -60,3 +62,11 @@ def test_a_point_in_a_budget_is_a_decimal_mark(place):
     assert privatize(place, GERMAN, "0", "60000", epsilon="2.000").exit_code == 0
     card = ldp.accounts.Card.parse((place / "out.csv.card.json").read_text())
     assert card.terms.cost == ldp.Budget(2)
+
+
+def test_a_sign_changes_nothing_about_the_marks():
+    assert parse_figure("-1.000", "bounds", ",") == -1000
+    assert parse_figure("-1,000", "bounds", ".") == -1000
+    for text, decimal in (("-60,000", ","), ("-60.000", ".")):
+        with pytest.raises(ParameterError, match="write -60 or -60000"):
+            parse_figure(text, "bounds", decimal)
