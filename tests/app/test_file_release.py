@@ -433,6 +433,9 @@ def test_whoever_has_the_model_computes_the_labels_again(source, to):
     assert ldp.load_model("model").predict(read(str(path)).astype({"key": int})).shape == (ROWS,)
     other = release(source, f"other.{to}")
     assert checked(other.card, f"other.{to}") is False
+    stranger = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 10)).fit(AREA[:, None], PRICE)
+    ldp.save_model(stranger, "stranger", label="price")
+    assert checked(done.card, path, "stranger") is False  # without private labels, and not of this release
     content = json.loads(done.card)
     table = everything(path)
     prices = table["price"].to_numpy().copy()

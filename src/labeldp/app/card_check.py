@@ -19,6 +19,7 @@ from labeldp.accounts.budget import missing_charges
 from labeldp.accounts.card import Card
 from labeldp.accounts.ledger_chain import Book
 from labeldp.accounts.verification import Check, Verification, verify_card
+from labeldp.app.card_files import KINDS, report_path
 from labeldp.app.label_check import describe_features, recompute_labels
 from labeldp.app.released_table import open_release
 from labeldp.app.sentences import counted
@@ -80,11 +81,25 @@ def _file_checks(card: Card, path: Path | None, folder: StrPath | None, model: P
     file = as_path(path, follow=True).name
     problem = _find_problem(path, file, hashes, is_model=card.kind == "model")
     yield Check("file", not problem, problem or f"{file} is, to the byte, the file of the card")
+    if card.kind == "model" and path.is_dir():
+        yield from _other_files(path, hashes)
     if not problem and card.kind in ("release", "releases"):
         yield from _check_table(card, path)
         for release in card.releases.values():
             if "features" in release.content:
                 yield describe_features(release) if model is None else recompute_labels(release, path, model)
+
+
+def _other_files(folder: Path, hashes: Mapping[str, str]) -> Iterator[Check]:
+    """Yield a check for files in a model's folder that its card does not name: they may hold true labels."""
+    card = folder / "card.json"
+    reports = (report_path(card, kind).name for kind in KINDS)
+    names = sorted({*os.listdir(folder)} - {*hashes, card.name, f"{card.name}.sig", *reports})
+    if names:
+        listed = ", ".join(map(repr, names[:8]))
+        yield Check(
+            "other files", None, f"{counted(len(names), 'file')} beside those of the card, not compared: {listed}"
+        )
 
 
 def find_release(card: Card, folder: Path) -> tuple[Path, list[str]]:

@@ -11,7 +11,7 @@ import numpy as np
 from labeldp._values import Array
 from labeldp.accounts.accuracy import round_to
 from labeldp.accounts.card import Card
-from labeldp.accounts.terms import fit_times
+from labeldp.accounts.terms import Terms, fit_times
 from labeldp.accounts.verification import Check
 from labeldp.app.released_table import open_release
 from labeldp.errors import CardError, DataError, LabelDPError
@@ -72,11 +72,10 @@ def _labels(card: Card, path: Path, folder: Path) -> tuple[Array, Array, float |
     from labeldp.learning.models import RELEASE, load_model  # noqa: PLC0415
     from labeldp.learning.row_release import RowRelease  # noqa: PLC0415
 
-    model, release = load_model(folder), RowRelease.load(folder / RELEASE)
-    terms = card.terms
-    for source in (model.card.terms, release.terms):
-        if fit_times(source.charges) != fit_times(terms.charges):
-            raise CardError("the model is of another release")
+    model, terms = load_model(folder), card.terms
+    _refuse_other(model.card.terms, terms)
+    release = RowRelease.load(folder / RELEASE)
+    _refuse_other(release.terms, terms)
     table, labels = _read(card, path, model.encoder)
     if labels.size != terms.rows:
         raise CardError("the table has another number of rows than the card")
@@ -89,6 +88,12 @@ def _labels(card: Card, path: Path, folder: Path) -> tuple[Array, Array, float |
         expected = means_given_labels(predicted, release, rows, residual, terms.bounds[0])
     (step,) = card.content["rounding"]
     return labels, round_to(expected, step), step
+
+
+def _refuse_other(terms: Terms, of_card: Terms) -> None:
+    """Refuse a model, or its private labels, whose fit was charged for another release."""
+    if fit_times(terms.charges) != fit_times(of_card.charges):
+        raise CardError("the model is of another release")
 
 
 def _read(card: Card, path: Path, encoder: TableEncoder) -> tuple[Any, Array]:

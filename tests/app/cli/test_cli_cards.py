@@ -177,6 +177,12 @@ def test_a_saved_model_verifies_and_is_red_once_changed(tmp_path):
     run("fit", source, "--label", "price", "--bounds", 0, 5, "--epsilon", 4, "-o", folder)
     assert "✓ file" in run("verify", folder).output
     assert "What it means" in run("explain", folder).output
+    run("report", folder, "-o", folder / "card.report.html")
+    assert last_line(folder) == "Valid. Not compared: report."
+    (folder / "labels.csv").write_text("price")
+    assert last_line(folder) == "Valid. Not compared: other files, report."
+    assert "labels.csv" in run("verify", folder).output
+    (folder / "labels.csv").unlink()
     part = next(path for path in folder.iterdir() if path.suffix == ".npz")
     part.write_bytes(part.read_bytes() + b"!")
     content = json.loads((folder / "card.json").read_text())
@@ -225,6 +231,18 @@ def test_a_folder_has_one_table_of_verdicts_and_counts_what_is_valid_alone(tmp_p
     data = json.loads(run("verify", folder / "a.card.json", folder / "b.card.json", "--json", code=4).stdout)
     assert [one["valid"] for one in data["cards"]] == [True, False]
     assert (data["valid"], data["epsilon"]) == (False, 0.5)
+
+
+def test_a_table_of_verdicts_names_what_the_verdict_is_not_of(cards, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.card.json").write_text(cards["file"].read_text())
+    assert "valid, not compared: file" in run("verify", tmp_path, columns=200).output
+    (tmp_path / "private.csv").write_bytes(cards["table"].read_bytes())
+    assert "not compared" not in run("verify", tmp_path, columns=200).output
+
+
+def test_a_model_that_is_not_there_is_no_verdict(cards, tmp_path):
+    assert "there is no file" in said("verify", cards["file"], "--model", tmp_path / "none", code=2)
 
 
 def test_a_charge_that_is_copied_to_a_card_with_other_noise_counts_again(tmp_path):

@@ -93,8 +93,9 @@ def verify(
     Releases: nothing. A card holds no label, and nothing is written.
     """
     import_modules(modules)
-    if file is not None and not file.exists():
-        raise ParameterError(f"there is no file {file}")
+    for path in (file, model_folder):
+        if path is not None and not path.exists():
+            raise ParameterError(f"there is no file {path}")
     extract = None if paid_from is None else Extract.load(paid_from)
     paths = [card for path in card_files for card in _cards_of(path)]
     if len(paths) > 1 or paths != card_files:
@@ -182,7 +183,9 @@ def _summary(result: Verification) -> list[str]:
         return [_verdict(result), "", "", ""]
     terms = result.card.terms
     cost = rounded_up(terms.cost.epsilon) if terms.charges else ""
-    return ["valid", cost, terms.declaration.intended_use or "", terms.declaration.recipient or ""]
+    files = [check.name for check in result.checks if check.holds is None and check.name in _FILES]
+    verdict = f"valid, not compared: {', '.join(files)}" if files else "valid"
+    return [verdict, cost, terms.declaration.intended_use or "", terms.declaration.recipient or ""]
 
 
 def _skipped_files(card: Path) -> Iterator[Check]:
@@ -213,6 +216,9 @@ def _verified(
         file = card_file
     return path, text, verify_files(text, file=file, folder=path.parent, model_folder=model, ledger=ledger)
 
+
+_FILES = {"file", "other files"}
+"""Checks whose absence a table of verdicts names."""
 
 _STYLES = {"valid": "bold green", "cannot verify": "bold yellow", "not valid": "bold red"}
 _EXIT_CODES = {"cannot verify": EXIT["open"], "not valid": EXIT["claim"]}
