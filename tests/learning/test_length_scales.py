@@ -46,11 +46,12 @@ def test_the_average_over_priors_is_that_of_dense_formulas():
     labels, block, rows = X[:, 3] + 0.1 * X[:, 1], table.public.block, np.arange(90)
     priors = prior_grid(6.0, coarse=True)[::5]
     observed = [table.observation(rows, labels, 0.3)]
-    model = average_priors(observed, block, priors, limits=Limits(-0.5, 0.5))
+    strengths, limits = np.linspace(0.5, 2, block.size), Limits(-0.5, 0.5)
+    model = average_priors(observed, block, priors, limits=limits, log_prior_odds=0.0, strengths=strengths)
     features, totals = table.features(rows).astype(float), sorted({e + r for _, e, r in priors})
     scores, weights = [], []
     for k, (shares, e, r) in enumerate([*(((0,) * 5, 0, total) for total in totals), *priors]):
-        prior = np.append(np.array(shares)[block] * e, 25.0)
+        prior = np.append(np.array(shares)[block] * e * strengths, 25.0)
         covariance = (features * prior) @ features.T + (r + 0.3) * np.eye(90)
         dual = np.linalg.solve(covariance, labels)
         chance = 0.1 / len(totals) if k < len(totals) else 0.9 / len(priors)

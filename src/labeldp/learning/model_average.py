@@ -119,8 +119,8 @@ def average_priors(
     priors: Priors,
     *,
     limits: Limits,
-    log_prior_odds: float = 0.0,
-    strengths: Array | None = None,
+    log_prior_odds: float,
+    strengths: Array,
 ) -> Posterior:
     """Return the posterior mean, averaged over priors by their evidence.
 
@@ -135,8 +135,8 @@ def average_priors(
         The range of labels. Its middle is the prior mean of the labels' mean.
     log_prior_odds : float
         Log odds of interactions.
-    strengths : array, optional
-        The prior variance of a weight of each feature over that of its block; by default 1.
+    strengths : array
+        The prior variance of a weight of each feature over that of its block.
     """
     options, without_signal = _with_constants(priors, with_interactions=block[-1] == INTERACTIONS)
     shares, signal, residual = (np.array(column) for column in zip(*options, strict=True))
@@ -167,7 +167,7 @@ def _with_constants(priors: Priors, *, with_interactions: bool) -> tuple[Priors,
 def _solve_grid(
     observations: Sequence[Observation],
     block: Index,
-    strengths: Array | None,
+    strengths: Array,
     grid: tuple[Array, Array, Array],
     mean_variance: float,
 ) -> tuple[Array, Array]:
@@ -177,7 +177,7 @@ def _solve_grid(
     """
     shares, signal, residual = grid
     owner = np.append(block, BLOCKS)  # the constant is a block of its own
-    relative = np.append(np.ones(block.size) if strengths is None else strengths, 1.0)
+    relative = np.append(strengths, 1.0)
     block_variances = np.column_stack([shares * signal[:, None], np.full(signal.size, mean_variance)])
     log_evidence = np.full(signal.size, -np.inf)
     weights = np.zeros((signal.size, owner.size))
