@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import labeldp as ldp
@@ -115,3 +116,18 @@ def test_the_site_has_the_tables_of_today(monkeypatch):
     monkeypatch.syspath_prepend(SITE.parent)
     text = SITE.read_text(encoding="utf-8")
     assert importlib.import_module("choose").with_tables(text) == text
+
+
+@pytest.mark.statistical
+@pytest.mark.filterwarnings("ignore::labeldp.errors.RepeatedReleaseWarning")
+@pytest.mark.parametrize(("columns", "on"), [(0, "1"), (4, "a + b + c + d")])
+def test_intervals_of_regression_tables_are_hardly_wider_than_forecast(columns, on):
+    """A search for the range of labels takes a part of ε; medians of widths vary by a few percent."""
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.normal(size=(4000, 4)), columns=list("abcd"))
+    y = np.clip(rng.normal(80, 20, 4000), *BOUNDS)
+    plan = ldp.preview(rows=4000, bounds=BOUNDS, columns=columns, epsilon=0.3)
+    tables = [ldp.private_ols(X, y, on=on, label="y", epsilon=0.3, bounds=BOUNDS) for _ in range(9)]
+    halves = [np.diff(np.asarray(table.conf_int()), axis=1).ravel() / 2 for table in tables]
+    found = np.median([half[-columns:].mean() for half in halves])
+    assert found < 1.2 * plan.budgets[0].coefficient

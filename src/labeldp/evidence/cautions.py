@@ -42,7 +42,8 @@ NOTES = {
     ),
     "coefficient": (
         "The ± of a 95 % interval, of a coefficient per standard deviation (SD) of its column. Labels are assumed "
-        "to differ by a tenth of the bounds' width around the model."
+        "to differ by a tenth of the bounds' width around the model, and columns to be uncorrelated numbers: with "
+        "categories or correlated columns, intervals are up to half as wide again."
     ),
 }
 """The basis of the figures."""

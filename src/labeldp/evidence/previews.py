@@ -45,6 +45,9 @@ NAMES = {
 }
 """Quantities whose errors are shown."""
 
+_SHARE_OF_SUMS = 0.7
+"""The part of ε that a regression table has left for its sums after the search for the range of most labels."""
+
 TARGETS = (*NAMES, "score", "coefficient")
 """Errors that an ε can be chosen by."""
 
@@ -318,7 +321,8 @@ def _preview_budget(
     label, hundred, thousand, mean = accuracy.error_of_mean(counts).tolist()
     coefficient = None
     if columns is not None:
-        coefficient = 1.96 * (bounds[1] - bounds[0]) * expected_error(rows, columns, epsilon)
+        share = 1.0 if columns == 0 and bounds == (0, 1) else _SHARE_OF_SUMS
+        coefficient = 1.96 * (bounds[1] - bounds[0]) * expected_error(rows, columns, share * epsilon)
     return BudgetPreview(
         epsilon=epsilon,
         label=label,

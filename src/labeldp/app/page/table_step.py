@@ -208,7 +208,7 @@ def take_column(site: Site, unfinished: Unfinished, form: FormData, problems: Pr
         parse_integer(options.get("rows_per_person", 1), "rows_per_person")
     if overview.missing and options.get("missing") == "error":
         problems["missing"] = (
-            f"leave out {counted(overview.missing, 'row')} without a value in the private column, or fill them in "
+            f"Leave out {counted(overview.missing, 'row')} without a value in the private column, or fill them in "
             "and open the table again"
         )
     unfinished.options = None if problems else options
