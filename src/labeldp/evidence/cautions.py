@@ -18,7 +18,10 @@ ROOMY_POWER = 1000
 """The rows × ε from which loose bounds cost little: ``benchmarks/accuracy.md``."""
 
 NOTES = {
-    "basis": ("No label is used for this, and nothing was spent. {labels} Groups are drawn at random."),
+    "basis": (
+        "No label is used for this, and nothing was spent. The ± of labels and means is their typical error "
+        "(RMSE). {labels} Groups are drawn at random."
+    ),
     "even": (
         "Labels are assumed to spread evenly over the bounds. Noise is mostly less: a release takes up to 3/10 "
         "of ε for a private estimate of the range of most labels, and clips the others to that range."
@@ -39,6 +42,10 @@ NOTES = {
     "alone": (
         "The mean alone: the least noise that it can have. labeldp regress --on 1 releases it with an interval, "
         "and up to three times that noise."
+    ),
+    "interval": (
+        "The ± of a 95 % interval of the mean. Labels are assumed to have a standard deviation of a tenth of the "
+        "bounds' width."
     ),
     "coefficient": (
         "The ± of a 95 % interval, of a coefficient per standard deviation (SD) of its column. Labels are assumed "

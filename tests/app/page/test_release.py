@@ -331,7 +331,7 @@ def test_nothing_can_be_chosen_again_while_it_is_released(client):
 FIGURES = {
     "statistics": ({"kind": "table", "purpose": "statistics"}, "mean of 100", "model quality"),
     "training": ({"kind": "table", "purpose": "training"}, "model quality", "mean of 100"),
-    "mean": ({"kind": "mean"}, "95 % interval of the mean", "mean of 100"),
+    "mean": ({"kind": "mean"}, "95 % interval of the mean", "coefficient"),
     "model": ({"kind": "model"}, "error a score shows", "mean of 100"),
     "regression": ({"kind": "regression"}, "coefficient per SD", "model quality"),
 }
