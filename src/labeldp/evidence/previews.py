@@ -182,7 +182,7 @@ class Preview:
             NOTES["model"].format(tables=max(tables)) if tables else NOTES["unknown"],
         ]
         if self.columns is not None:
-            notes.append(NOTES["coefficient"])
+            notes.append(NOTES["coefficient" if self.columns else "interval"])
         return [*notes, NOTES["alone"]]
 
     def cautions(self, besides: Budget = Budget(0)) -> list[str]:  # noqa: B008 (it cannot change)
