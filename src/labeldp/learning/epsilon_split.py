@@ -1,23 +1,8 @@
-"""The split of the ε of a fit: between labels and statistics, and among the statistics.
+"""The split of the ε of a fit: between labels and measurements of all rows, and among the measurements.
 
-::
-
-    ε ─┬─ labels, released one by one                     1 to 90 %, by rows · ε²: `share_for_labels`
-       │                                                  and what sums leave: `prefers_labels`
-       └─ statistics of all rows                          the rest
-          ├─ are the bounds far too wide?                  5 %, and worth 40 rows · ε at most
-          ├─ if they are: the width of the range          20 %, 200
-          ├─              the position of the range       25 %, 100
-          ├─ stage 1: sums of labels by group             20 %
-          ├─ spread of labels around the model            10 %, 160; if some seem far from all others, they are
-          │                                               counted again for 20 %, 400
-          ├─ stage 2: sums of residuals by new groups     37.5 %
-          ├─ spread again                                 10 %, 160
-          └─ stage 3: sums of residuals by new groups     all that is left
-
-Each percentage is of the ε that remains at that step; the number after it caps the step at that many rows · ε.
-With few rows · ε, the range, the spread and the second stage are skipped; with very few, all ε is spent on the
-mean of the labels. The product rows · ε decides because a noisy count of all rows has a relative error of about
+``docs/method.md`` has a table of them. Each share is of the ε that remains at that step, and a cap limits it in rows · ε.
+With few rows · ε, the range, the spread and the third stage are skipped; with very few, all ε is spent on the mean
+of the labels. The product rows · ε decides because a noisy count of all rows has a relative error of about
 1/(rows · ε).
 """
 
