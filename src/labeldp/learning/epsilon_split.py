@@ -1,9 +1,9 @@
 """The split of the ε of a fit: between labels and measurements of all rows, and among the measurements.
 
-``docs/method.md`` has a table of them. Each share is of the ε that remains at that step, and a cap limits it in rows · ε.
-With few rows · ε, the range, the spread and the third stage are skipped; with very few, all ε is spent on the mean
-of the labels. The product rows · ε decides because a noisy count of all rows has a relative error of about
-1/(rows · ε).
+``docs/method.md`` has a table of them. Each share is of the ε that remains at that step, and a cap limits it in
+rows · ε. With few rows · ε, the range, the spread and the third stage are skipped; with very few, all ε is spent
+on the mean of the labels. The product rows · ε decides because a noisy count of all rows has a relative error of
+about 1/(rows · ε).
 """
 
 from __future__ import annotations
