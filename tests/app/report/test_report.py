@@ -85,6 +85,12 @@ def test_the_private_column_is_named(kind):
     assert "<p>Private column: pay &lt;b&gt;</p>" in report.render_report(card, kind)
 
 
+def test_a_summary_of_a_model_says_that_its_folder_may_have_columns_of_rows():
+    """A card does not say whether rows were kept."""
+    shown = words(report.render_report(cases.card("sums-model"), "summary"))
+    assert "unless it was made with --keep-rows: then it has the other columns of each row, as codes" in shown
+
+
 # ---- the budget -----------------------------------------------------------------------------------------
 
 
