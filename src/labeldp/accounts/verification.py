@@ -240,7 +240,7 @@ def _evidence(card: Card) -> list[Check]:
 def _checks_of_each(name: str, cards: Iterable[Card]) -> list[Check]:
     """Return the checks of each of several labels or fits, with its number."""
     return [
-        replace(check, name=f"{name} {number}, {check.name}")
+        replace(check, name=f"{name} {number}: {check.name}")
         for number, card in enumerate(cards, 1)
         for check in _evidence(card)
     ]

@@ -100,6 +100,8 @@ def test_a_model_learns_on_in_its_place_and_a_new_one_needs_a_place(folder, tmp_
     shutil.copytree(folder / "model", tmp_path / "model")
     run("fit", folder / "homes.parquet", *FIT, "--update", tmp_path / "model")
     assert labeldp.load_model(tmp_path / "model").card.terms.rows == 800
+    shown = run("verify", tmp_path / "model", "--json").stdout
+    assert '"fit 2: agreement"' in shown  # without a comma, as names are in a list
 
 
 def test_predictions_stay_with_their_rows_over_many_batches(folder, tmp_path):
