@@ -68,6 +68,14 @@ def test_the_page_shows_the_whole_explanation_and_begins_with_the_lack_of_privac
     assert main.startswith('<div class="banner" role="alert">NOT PRIVATE') is (kind == "seeded")
 
 
+@pytest.mark.filterwarnings("ignore::labeldp.errors.InsecureRandomnessWarning")
+def test_several_labels_from_a_seed_are_explained_as_not_private_too():
+    pay = cases.labels(400)
+    card = ldp.privatize(np.column_stack([pay, pay]), epsilon=1.0, bounds=cases.BOUNDS, random_state=1).to_card()
+    assert "NOT PRIVATE" in report.render_report(card)
+    assert ldp.accounts.verify_card(card).verdict == "not valid"
+
+
 @pytest.mark.parametrize("kind", ["release", "sums-model", "rounds"])
 def test_the_page_shows_each_proof_and_the_noise_of_each_sum(kind):
     shown, content = words(cases.page(kind)), json.loads(cases.card(kind))
