@@ -60,16 +60,16 @@ def models(rows: Rows) -> str:
 def held_out_peers(rows: Rows) -> str:
     _, _, _, moments, cond_dp, ebm, laplace, _ = (row["ε = 1"].split()[0] for row in rows)
     return (
-        f"on the same tables a linear model of one noisy X'y has {moments} times that error, Cond-DP {cond_dp}, DP-EBM "
-        f"{ebm}, and boosted trees on labels with Laplace noise {laplace}"
+        f"on the same tables a linear model of one noisy X'y has {moments} times that error, Cond-DP {cond_dp}, "
+        f"DP-EBM {ebm}, and boosted trees on labels with Laplace noise {laplace}"
     )
 
 
 def peers(rows: Rows) -> str:
     ours, _, moments, cond_dp, ebm, laplace, _ = (row["squared error, × boosted trees'"] for row in rows)
     return (
-        f"on four tables that it was developed on, and that `make bench` runs, a model has {ours} times that error, one "
-        f"noisy X'y {moments}, Cond-DP {cond_dp}, DP-EBM {ebm}, and trees on labels with Laplace noise {laplace}"
+        f"on four tables that it was developed on, and that `make bench` runs, a model has {ours} times that error, "
+        f"one noisy X'y {moments}, Cond-DP {cond_dp}, DP-EBM {ebm}, and trees on labels with Laplace noise {laplace}"
     )
 
 
