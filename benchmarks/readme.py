@@ -68,8 +68,9 @@ def held_out_peers(rows: Rows) -> str:
 def peers(rows: Rows) -> str:
     ours, _, moments, cond_dp, ebm, laplace, _ = (row["squared error, × boosted trees'"] for row in rows)
     return (
-        f"on four tables that it was developed on, and that `make bench` runs, a model has {ours} times that error, "
-        f"one noisy X'y {moments}, Cond-DP {cond_dp}, DP-EBM {ebm}, and trees on labels with Laplace noise {laplace}"
+        f"on four tables that it was developed on, and that `make bench` runs, a model has {ours} times that "
+        f"error, one noisy X'y {moments}, Cond-DP {cond_dp}, DP-EBM {ebm}, and trees on labels with Laplace noise "
+        f"{laplace}"
     )
 
 
