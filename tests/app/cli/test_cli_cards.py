@@ -151,6 +151,7 @@ def test_other_columns_are_listed_and_the_last_line_names_all_that_was_shown_and
     (tmp_path / "private.xlsx").write_text("made up")
     (tmp_path / "private.csv.card.json.sig").write_text("made up")
     assert last_line(card) == "Valid. Not compared: file, report, sheet, signature."
+    assert last_line(card.rename(tmp_path / ".card.json")) == "Valid. Not compared: file."
 
 
 def test_a_report_is_not_evidence(cards, tmp_path):

@@ -194,7 +194,7 @@ def _skipped_files(card: Path) -> Iterator[Check]:
         if report.is_file():
             detail = f"{report.name} is not evidence, and was not compared: write your own from the card"
             yield Check("report", None, detail)
-    sheet = card.with_name(card.name.removesuffix(".card.json")).with_suffix(".xlsx")
+    sheet = Path(f"{os.path.splitext(str(card).removesuffix('.card.json'))[0]}.xlsx")
     if sheet.is_file():
         yield Check("sheet", None, f"{sheet.name} was not compared: the card is of the other file")
     signature = card.with_name(f"{card.name}.sig")
