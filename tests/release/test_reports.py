@@ -141,8 +141,16 @@ def test_the_error_of_predictions_of_answers_at_the_bounds_is_unbiased(mechanism
 
 
 def test_two_values_show_no_error_of_predictions():
-    with pytest.raises(ParameterError, match="have 2 different values, which show means alone"):
+    with pytest.raises(ParameterError, match="the 2 different values of these reports do not show squares"):
         reports("two-point").mean_squared_error(Y)
+
+
+def test_a_card_for_a_prior_may_show_means_and_no_error_of_predictions():
+    card = ldp.Unbiased.design(ldp.Histogram(np.linspace(*BOUNDS, 9), 0.4 ** np.arange(8)), epsilon=1.0)
+    given = ldp.Reports(card.randomize(Y), card)
+    assert given.mean().standard_error < 10
+    with pytest.raises(ParameterError, match="values of these reports do not show squares of answers"):
+        given.mean_squared_error(Y)
 
 
 def test_a_mechanism_without_unbiased_labels_shows_a_histogram_and_no_mean():

@@ -75,7 +75,7 @@ def squared_labels(mechanism: Mechanism, values: Array) -> Array:
     Raises
     ------
     ParameterError
-        If no function of the outputs estimates the square, as of two outputs.
+        If no function of the outputs estimates the square, as of two outputs, or for some priors.
     """
     low, high = mechanism.domain
     channel = mechanism.channel
@@ -91,7 +91,7 @@ def squared_labels(mechanism: Mechanism, values: Array) -> Array:
     estimates = np.linalg.lstsq(probabilities / scales, positions**2, rcond=None)[0] / scales
     if np.abs(probabilities @ estimates - positions**2).max() > _MAX_MISFIT:
         raise ParameterError(
-            f"these reports have {outputs.size} different values, which show means alone: for errors of "
+            f"the {outputs.size} different values of these reports do not show squares of answers: for errors of "
             "predictions, design the card with another mechanism, such as rp"
         )
     return np.asarray(estimates[np.searchsorted(outputs, channel.nearest_output(values))])

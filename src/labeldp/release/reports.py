@@ -366,7 +366,7 @@ class Reports:
         Raises
         ------
         ParameterError
-            If the values show nothing but their mean, as of two-point.
+            If the values do not show squares of answers: those of two-point, or of some cards for a prior.
 
         Examples
         --------
@@ -421,7 +421,7 @@ class Reports:
         Raises
         ------
         ParameterError
-            If the values show nothing but their mean, as of two-point.
+            If the values do not show squares of answers: those of two-point, or of some cards for a prior.
         """
         self._refuse_clipped()
         predicted = np.asarray(predictions, dtype=np.float64).reshape(-1)
