@@ -79,6 +79,9 @@ def test_pickles_are_the_path_and_copies_the_ledger_itself(ledger, path):
     sent.charge("elsewhere", epsilon=0.1)
     assert (sent.limit, sent.charges, sent.total) == (LIMIT, ledger.charges, Budget(1.1))
     assert copy.deepcopy(ledger) is copy.copy(ledger) is ledger
+    path.rename(path.with_name("elsewhere"))
+    with pytest.raises(LedgerError, match=r"there is no file .*save_model"):
+        pickle.loads(pickled)
 
 
 # ---- how it is opened -----------------------------------------------------------------------------------

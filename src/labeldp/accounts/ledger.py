@@ -427,7 +427,7 @@ class Ledger(Book):
         if self.path is None:
             return _copy, (self.limit, self.total)
         if self._store.exists:
-            return partial(Ledger.open, self.path, limit=self.limit, create=False), ()
+            return _reopen, (self.path, self.limit)
         rules = self.rules
         prepare = partial(Ledger.prepare, limit=rules.limit, unit=rules.unit, segments=rules.segments)
         return prepare, (self.path,)
@@ -450,6 +450,15 @@ def _copy(limit: Budget | None, total: Budget) -> Ledger:
         ledger._own_charges.clear()
     ledger._store.owner = 0  # type: ignore[union-attr] # of no process
     return ledger
+
+
+def _reopen(path: str, limit: Budget | None) -> Ledger:
+    """Return the ledger in the file that a pickle names."""
+    if not os.path.lexists(path):
+        raise LedgerError(
+            f"this pickle needs its ledger, and there is no file {path}: save_model writes a model without one"
+        )
+    return Ledger.open(path, limit=limit, create=False)
 
 
 def as_ledger(ledger: object) -> Ledger | None:
