@@ -93,8 +93,9 @@ def _file_checks(card: Card, path: Path | None, folder: StrPath | None, model: P
 def _other_files(folder: Path, hashes: Mapping[str, str]) -> Iterator[Check]:
     """Yield a check for files in a model's folder that its card does not name: they may hold true labels."""
     card = folder / "card.json"
-    reports = (report_path(card, kind).name for kind in KINDS)
-    names = sorted({*os.listdir(folder)} - {*hashes, card.name, f"{card.name}.sig", *reports})
+    skipped = [folder / f"{card.name}.sig", *(report_path(card, kind) for kind in KINDS)]
+    known = {*hashes, card.name, *(path.name for path in skipped if path.is_file())}
+    names = sorted({*os.listdir(folder)} - known)
     if names:
         listed = ", ".join(map(repr, names[:8]))
         yield Check(

@@ -184,6 +184,9 @@ def test_a_saved_model_verifies_and_is_red_once_changed(tmp_path):
     assert last_line(folder) == "Valid. Not compared: other files, report."
     assert "labels.csv" in run("verify", folder).output
     (folder / "labels.csv").unlink()
+    (folder / "card.summary.html").mkdir()
+    assert last_line(folder) == "Valid. Not compared: other files, report."
+    (folder / "card.summary.html").rmdir()
     part = next(path for path in folder.iterdir() if path.suffix == ".npz")
     part.write_bytes(part.read_bytes() + b"!")
     content = json.loads((folder / "card.json").read_text())
