@@ -5,7 +5,7 @@ const MAX_EPSILON = 1; // no card on this page may cost a respondent more
 
 const find = (id) => document.getElementById(id);
 const form = find("survey");
-const field = document.querySelector("#private input, #private select"); // its id names it in the report
+const field = document.querySelector("#private input[type=number], #private select"); // its id names it in the report
 const { collector, question } = form.dataset;
 const SENT = `survey:sent:${question}`;
 const card = find(form.dataset.card);
@@ -54,7 +54,7 @@ function review(answer) {
 /** Close the private question where a number was drawn: another answer would change nothing. */
 function close() {
   const isDrawn = kept(question) !== null;
-  field.disabled = isDrawn;
+  find("private").disabled = isDrawn; // with all fields in it: those are not sent, even if they have a name
   find("hint").textContent = isDrawn
     ? `The number ${amount.format(kept(question).value)} was drawn for this question. It stays: drawing again would say more about you.`
     : field.type === "number" ? `Anything from ${low} to ${high}; less or more counts as that.` : "";

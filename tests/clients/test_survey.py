@@ -137,7 +137,8 @@ def test_another_question_needs_other_html_alone(browser, published, tmp_path):
     card = f'data-sha256="{checksum}">{mechanism.to_json()}<'
     text = re.sub(r'data-sha256="[^>]*>[^<]*<', lambda _: card, text)
     options = '<option></option><option value="1">Yes</option><option value="0">No</option>'
-    answers = f'<select id="smokes">{options}</select>'
+    named = '<label>often <input type="checkbox" name="often" checked></label>'  # of the answer: not sent
+    answers = f'<select id="smokes">{options}</select>{named}'
     text = re.sub('<input id="salary"[^>]*>', answers, text).replace("salary-2026", "smokes-2026")
     (tmp_path / "index.html").write_text(text, encoding="utf-8")
     with served(tmp_path) as address, Visit(browser, address).open() as visit:
