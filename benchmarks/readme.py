@@ -58,10 +58,10 @@ def models(rows: Rows) -> str:
 
 
 def held_out_peers(rows: Rows) -> str:
-    _, _, _, moments, cond_dp, ebm, laplace, _ = (row["ε = 1"].split()[0] for row in rows)
+    _, _, _, moments, cond_dp, ebm, dp_xgboost, laplace, _ = (row["ε = 1"].split()[0] for row in rows)
     return (
         f"on the same tables a linear model of one noisy X'y has {moments} times that error, Cond-DP {cond_dp}, "
-        f"DP-EBM {ebm}, and boosted trees on labels with Laplace noise {laplace}"
+        f"DP-EBM {ebm}, DP-XGBoost {dp_xgboost}, and boosted trees on labels with Laplace noise {laplace}"
     )
 
 

@@ -106,6 +106,32 @@ def _ebm(X: Array, y: Array, new: Array, epsilon: float, bounds: Bounds, seed: i
     return np.asarray(np.clip(model.fit(X, np.clip(y, *bounds)).predict(new), *bounds))
 
 
+def _dp_xgboost(X: Array, y: Array, new: Array, epsilon: float, bounds: Bounds, seed: int) -> Array:
+    """DP-XGBoost, whose trees share ε: gradients must lie in [-1, 1], and the columns' ranges are public.
+
+    The library seeds its noise by the clock's second, so that every fit waits for a new one.
+    """
+    time.sleep(1 - time.time() % 1)
+    xgboost = import_module("dp_xgboost")
+    ranges = {"feature_min": X.min(axis=0), "feature_max": X.max(axis=0)}
+    middle, half = (bounds[0] + bounds[1]) / 2, (bounds[1] - bounds[0]) / 2
+    settings = {
+        "objective": "reg:squarederror",
+        "tree_method": "approxDP",
+        "dp_epsilon_per_tree": epsilon / 10,
+        "max_depth": 2,
+        "learning_rate": 0.3,
+        "min_child_weight": min(0.4, 0.2 / epsilon**0.5) * len(y),
+        "lambda": 0.1,
+        "base_score": 0,
+        "nthread": 1,
+        "verbosity": 0,
+    }
+    rows = xgboost.DMatrix(X, label=(np.clip(y, *bounds) - middle) / half, **ranges)
+    model = xgboost.train(settings, rows, num_boost_round=10)
+    return np.asarray(np.clip(middle + half * model.predict(xgboost.DMatrix(new, **ranges)), *bounds))
+
+
 METHODS: dict[str, Fit] = {
     "labels": _library("LabelReleaseRegressor"),
     "model": _library("ModelReleaseRegressor"),
@@ -115,11 +141,12 @@ METHODS: dict[str, Fit] = {
     "moments": fit_noisy_moments,
     "cond-dp": fit_cond_dp,
     "ebm": _ebm,
+    "dp-xgboost": _dp_xgboost,
     "diffprivlib": _diffprivlib,
 }
 OURS = ("labels", "model")
-PEERS = ("laplace", "moments", "cond-dp", "ebm", "diffprivlib")
-LIBRARIES = {"ebm": "peers", "diffprivlib": "peers"}
+PEERS = ("laplace", "moments", "cond-dp", "ebm", "dp-xgboost", "diffprivlib")
+LIBRARIES = {"ebm": "peers", "dp-xgboost": "peers", "diffprivlib": "peers"}
 """Methods that need other libraries, which may be in an environment of their own."""
 
 
