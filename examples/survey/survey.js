@@ -9,10 +9,13 @@ const field = document.querySelector("#private input[type=number], #private sele
 const { collector, question } = form.dataset;
 const SENT = `survey:sent:${question}`;
 const card = find(form.dataset.card);
-const client = await load(card.textContent, { maxEpsilon: MAX_EPSILON, sha256: card.dataset.sha256 }).catch((error) => {
+/** Close the form, and say why. */
+function refuse(error) {
   find("problem").textContent = `This form cannot protect your answer, and sends nothing. ${error.message}`;
   throw error;
-});
+}
+if (!field?.id) refuse(new Error("Its private question needs an input of type number, or a select, with an id."));
+const client = await load(card.textContent, { maxEpsilon: MAX_EPSILON, sha256: card.dataset.sha256 }).catch(refuse);
 const percent = Math.round(100 / (1 + Math.exp(-client.epsilon)));
 const digits = Math.max(0, 3 - Math.ceil(Math.log10(client.bounds[1] - client.bounds[0])));
 const amount = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: digits });

@@ -265,11 +265,13 @@ FORGED = {
     "another number on the card": lambda page: page.replace('"extra":3689982129', '"extra":3689982130'),
     "another checksum": lambda page: page.replace('data-sha256="sha256:0', 'data-sha256="sha256:1'),
     "no card": lambda page: re.sub(r">\{.*?\}</script>", "></script>", page),
+    "radio buttons": lambda page: page.replace('id="salary" type="number"', 'id="salary" type="radio" value="1"'),
+    "a field without an id": lambda page: page.replace('<input id="salary"', "<input"),
 }
 
 
 @pytest.mark.parametrize("forgery", FORGED)
-def test_a_card_that_was_changed_closes_the_form(browser, published, tmp_path, forgery):
+def test_a_changed_card_or_a_question_of_another_kind_closes_the_form(browser, published, tmp_path, forgery):
     shutil.copytree(published, tmp_path, dirs_exist_ok=True)
     page = (published / "index.html").read_text(encoding="utf-8")
     assert FORGED[forgery](page) != page
