@@ -118,6 +118,10 @@ def test_the_bounds_are_kept_where_most_labels_are_one_value_and_left_where_they
         labels = np.where(rng.random(20_000) < yes, *BOUNDS[::-1])
         ranges = [find_range(paid_access(labels, Fraction(1, 2), seeded(seed)), BOUNDS) for seed in range(100)]
         assert np.mean([found == BOUNDS for found in ranges]) > 0.85
+    access = paid_access(labels, Fraction(1, 2), seeded(0))
+    assert find_range(access, BOUNDS) == BOUNDS
+    counts = access.statistics
+    assert counts[-1].epsilon != counts[-2].epsilon, "one count shows clearly that many labels are elsewhere"
     wide = (0.0, 1e9)
     incomes = np.clip(rng.lognormal(10, 0.6, 20_000), *wide)
     low, high = find_range(paid_access(incomes, Fraction(1, 2), seeded(1)), wide)

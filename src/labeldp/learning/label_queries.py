@@ -57,6 +57,10 @@ NEARLY_ALL = 0.99
 """It must have at least this share of the rows, less what noise explains. With fewer, most labels are one value,
 as where a yes is rare, and the others are what there is to learn."""
 
+MOST_LACKING = 7
+"""Labels are counted again in that window unless so many scales of noise are lacking, as once in 2,000 times by
+noise alone."""
+
 
 def find_range(access: LabelAccess, bounds: Interval) -> Interval | None:
     """Return the range of labels: the bounds, or a part of them if the bounds are far too wide.
@@ -71,10 +75,14 @@ def find_range(access: LabelAccess, bounds: Interval) -> Interval | None:
         return None
     cells = Cells(bounds, CELLS)
 
-    def is_filled(level: int, epsilon: Fraction, min_share: float = MOST_LABELS) -> bool:
-        """Return whether a window of this level holds most labels, by a noisy count."""
+    def count_share(level: int, epsilon: Fraction) -> float:
+        """Return the share of labels in the fullest window of this level, by a noisy count."""
         query = LargestWindow(cells, level, "largest count of a window")
-        return bool(access.measure(query, epsilon).values[0] >= min_share * access.rows)
+        return float(access.measure(query, epsilon).values[0]) / access.rows
+
+    def is_filled(level: int, epsilon: Fraction, min_share: float = MOST_LABELS) -> bool:
+        """Return whether a window of this level holds most labels."""
+        return count_share(level, epsilon) >= min_share
 
     if access.rows_epsilon < split.FEWEST_FOR_RANGE:
         epsilon = split.BOUNDS_SUSPECTED.of(access)
@@ -88,7 +96,11 @@ def find_range(access: LabelAccess, bounds: Interval) -> Interval | None:
     share, scales = (split.RANGE_POSITION, 3) if wider >= LOOSE_LEVEL else (split.BOUNDS_TESTED, 5)
     epsilon = share.of(access)
     noise = 1 / (access.rows * float(epsilon))
-    if not any(is_filled(wider, epsilon, NEARLY_ALL - most * noise) for most in (scales, scales - 1)):
+    lacking = (NEARLY_ALL - count_share(wider, epsilon)) / noise
+    is_low = lacking > MOST_LACKING
+    if scales < lacking <= MOST_LACKING:  # noise may do that
+        is_low = not is_filled(wider, epsilon, NEARLY_ALL - (scales - 1) * noise)
+    if is_low:
         return bounds
     return _place_range(BinCounts.equal(cells, 2 << level, "counts of windows"), access)
 
