@@ -75,14 +75,9 @@ def find_range(access: LabelAccess, bounds: Interval) -> Interval | None:
         return None
     cells = Cells(bounds, CELLS)
 
-    def count_share(level: int, epsilon: Fraction) -> float:
-        """Return the share of labels in the fullest window of this level, by a noisy count."""
-        query = LargestWindow(cells, level, "largest count of a window")
-        return float(access.measure(query, epsilon).values[0]) / access.rows
-
     def is_filled(level: int, epsilon: Fraction, min_share: float = MOST_LABELS) -> bool:
-        """Return whether a window of this level holds most labels."""
-        return count_share(level, epsilon) >= min_share
+        """Return whether a window of this level holds most labels, by a noisy count."""
+        return _count_share(cells, level, access, epsilon) >= min_share
 
     if access.rows_epsilon < split.FEWEST_FOR_RANGE:
         epsilon = split.BOUNDS_SUSPECTED.of(access)
@@ -92,17 +87,26 @@ def find_range(access: LabelAccess, bounds: Interval) -> Interval | None:
     searches = math.ceil(math.log2(NARROWEST_LEVEL - LOOSE_LEVEL + 1))
     epsilon = split.RANGE_WIDTH.of(access) / searches
     level = narrowest_level(partial(is_filled, epsilon=epsilon), LOOSE_LEVEL, NARROWEST_LEVEL)
-    wider = max(level - WIDER, 1)
-    share, scales = (split.RANGE_POSITION, 3) if wider >= LOOSE_LEVEL else (split.BOUNDS_TESTED, 5)
-    epsilon = share.of(access)
-    noise = 1 / (access.rows * float(epsilon))
-    lacking = (NEARLY_ALL - count_share(wider, epsilon)) / noise
-    is_low = lacking > MOST_LACKING
-    if scales < lacking <= MOST_LACKING:  # noise may do that
-        is_low = not is_filled(wider, epsilon, NEARLY_ALL - (scales - 1) * noise)
-    if is_low:
+    if not _has_nearly_all(cells, max(level - WIDER, 1), access):
         return bounds
     return _place_range(BinCounts.equal(cells, 2 << level, "counts of windows"), access)
+
+
+def _count_share(cells: Cells, level: int, access: LabelAccess, epsilon: Fraction) -> float:
+    """Return the share of labels in the fullest window of a level, by a noisy count."""
+    query = LargestWindow(cells, level, "largest count of a window")
+    return float(access.measure(query, epsilon).values[0]) / access.rows
+
+
+def _has_nearly_all(cells: Cells, level: int, access: LabelAccess) -> bool:
+    """Return whether a window of this level holds nearly all labels; it is counted again if noise may empty it."""
+    share, scales = (split.RANGE_POSITION, 3) if level >= LOOSE_LEVEL else (split.BOUNDS_TESTED, 5)
+    epsilon = share.of(access)
+    noise = 1 / (access.rows * float(epsilon))
+    lacking = (NEARLY_ALL - _count_share(cells, level, access, epsilon)) / noise
+    if scales < lacking <= MOST_LACKING:
+        return _count_share(cells, level, access, epsilon) >= NEARLY_ALL - (scales - 1) * noise
+    return lacking <= scales
 
 
 def _place_range(halves: BinCounts, access: LabelAccess) -> Interval:
