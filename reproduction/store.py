@@ -24,15 +24,20 @@ TRIALS = "trials"
 
 
 @cache
-def current_commit() -> str:
-    """Return the commit of this source; where there is no repository, what ``LABELDP_COMMIT`` says."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    folder = Path(__file__).parent
+def current_commit(folder: Path = Path(__file__).parent) -> str:
+    """Return the commit of this source; where there is no repository, what ``LABELDP_COMMIT`` says.
+
+    ``-dirty`` follows if the library or this folder differs from it: pages that benchmarks write do not count.
+    """
+    describe = ["git", "describe", "--always", "--abbrev=12", "--exclude=*"]
+    compare = ["git", "diff", "--quiet", "HEAD", "--", ".", "../src"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)  # noqa: S603
+        done = subprocess.run(describe, capture_output=True, text=True, check=False, cwd=folder)  # noqa: S603
+        is_dirty = subprocess.run(compare, capture_output=True, check=False, cwd=folder).returncode == 1  # noqa: S603
     except OSError:  # no git
         return os.environ.get(COMMIT_VARIABLE, "unknown")
-    return done.stdout.strip() or os.environ.get(COMMIT_VARIABLE, "unknown")
+    commit = done.stdout.strip() + ("-dirty" if is_dirty else "")
+    return commit or os.environ.get(COMMIT_VARIABLE, "unknown")
 
 
 COMMIT_VARIABLE = "LABELDP_COMMIT"

@@ -3,6 +3,7 @@
 import csv
 import math
 import shutil
+import subprocess
 from pathlib import Path
 from unittest import mock
 
@@ -15,7 +16,7 @@ from labeldp.errors import ParameterError
 from reproduction import datasets
 from reproduction.cli import app
 from reproduction.run import run
-from reproduction.store import Store
+from reproduction.store import Store, current_commit
 
 ROOT = Path(__file__).parents[2]
 
@@ -107,6 +108,24 @@ def test_a_mechanism_of_ones_own_is_a_column_in_every_worker(tmp_path):
         "mine": "mine, epsilon 1",
         "two-point": "two-point, epsilon 1",
     }
+
+
+def test_a_commit_is_dirty_if_the_source_differs_and_not_if_a_page_does(tmp_path):
+    def git(*command):
+        settings = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", *settings, *command], cwd=tmp_path, check=True, capture_output=True)  # noqa: S603, S607
+
+    git("init")
+    for name in ("src/a.py", "reproduction/b.py", "README.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("1\n")
+    git("add", ".")
+    git("commit", "-m", "first")
+    clean = current_commit.__wrapped__(tmp_path / "reproduction")
+    assert len(clean) == 12
+    for name, ending in (("README.md", ""), ("src/a.py", "-dirty")):
+        (tmp_path / name).write_text("2\n")
+        assert current_commit.__wrapped__(tmp_path / "reproduction") == clean + ending
 
 
 def test_a_folder_of_another_version_is_refused_and_commits_are_noted(tmp_path, monkeypatch):
